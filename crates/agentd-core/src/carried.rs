@@ -15,7 +15,7 @@ use strum::IntoStaticStr;
 use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::stamp::Stamp;
-use crate::text::{Line, excerpt};
+use crate::text::{Line, excerpt, printable};
 
 pub use slim_run::SlimRun;
 
@@ -78,6 +78,9 @@ pub struct Carried {
     pub worker: WorkerName,
     /// When that was written, by the clock of the worker.
     pub at: Stamp,
+    /// Since when it has had the change, by the same clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Stamp>,
     /// What is being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doing: Option<CarriedStep>,
@@ -103,6 +106,7 @@ impl Carried {
             state,
             worker,
             at,
+            since: state.is_claimed().then_some(at),
             doing: None,
             next: None,
             why: Line::default(),
@@ -127,6 +131,19 @@ impl Carried {
         let json = message.lines().rev().find_map(|line| line.strip_prefix(KEY))?;
         let carried: Self = serde_json::from_str(json).ok()?;
         (carried.version == VERSION && carried.cost_usd.is_finite()).then_some(carried)
+    }
+
+    /// The same with no more of each text than is shown anywhere: anyone may have written it.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        let cut = |line: &Line, most| Line::new(&excerpt(&printable(line.as_str()), most));
+        for step in [&mut self.doing, &mut self.next].into_iter().flatten() {
+            step.step = cut(&step.step, 80);
+            step.agent = step.agent.as_ref().map(|agent| cut(agent, 40));
+        }
+        self.why = cut(&self.why, 300);
+        self.cost_usd = self.cost_usd.clamp(0.0, 1e9);
+        self
     }
 }
 
@@ -233,6 +250,19 @@ mod tests {
         for odd in ["", "add-oauth", "Agentd-Carried: ", "Agentd-Carried: {\"version\":1}"] {
             assert_eq!(Carried::of_message(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_is_cut() {
+        let mut long = carried();
+        long.why = Line::new(&"\u{202e}why ".repeat(1000));
+        long.cost_usd = -1e300;
+        long.next = Some(CarriedStep { step: Line::new(&"s".repeat(9999)), ..long.next.unwrap() });
+        let cut = long.cut();
+        assert!(cut.why.as_str().chars().count() <= 301, "{:?}", cut.why);
+        assert!(cut.next.unwrap().step.as_str().chars().count() <= 81);
+        assert_eq!(cut.cost_usd, 0.0);
+        assert_eq!(carried().cut(), carried());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use agents::{AgentConfig, Resume};
 pub use casting::Casting;
 pub use executable::ExecutableSetting;
-pub use git::{Git, GitCommit};
+pub use git::{Git, GitCommit, GitLand};
 pub use policy::{IndependentReview, Policy, Sign};
 pub use project::Project;
 pub use replay::{Replay, Speed};

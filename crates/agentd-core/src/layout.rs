@@ -18,7 +18,7 @@ use crate::text::excerpt;
 pub use machine::{
     BackgroundFile, background, background_dir, carried_note, change_of_mark, change_of_move_note,
     created_note, journal_copy, journal_mark, journals_dir, move_note, moves_dir, origin_note,
-    receipt_key, receipt_keys, receipt_keys_of, uncommitted_note,
+    receipt_key, receipt_keys, receipt_keys_of, sightings_note, uncommitted_note,
 };
 
 /// The directory of agentd in a project.

@@ -9,8 +9,10 @@
 //! been paid for. After the step the result is pushed, and the claim released.
 
 mod error;
+mod landing;
 mod remote;
 mod restore;
+pub mod sightings;
 mod snapshot;
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -31,7 +33,8 @@ use crate::process::{Cancel, CancelReason};
 use crate::store::{Holder, Project};
 
 pub use error::CarrierError;
-use remote::{Pushed, Remote, Update};
+pub use landing::Landed;
+use remote::{Purpose, Pushed, Remote, Update};
 pub use restore::OnlyHere;
 use restore::Restore;
 pub use snapshot::CarriedRuns;
@@ -142,7 +145,8 @@ impl Carrier {
     ) -> Result<Self, CarrierError> {
         let no_commit = || CarrierError::NoCommit { change: change.clone() };
         let git = Git::discover_with(tool, project.root())?.ok_or_else(no_commit)?;
-        let remote = Remote::open(project, &git, tool, &options.remote)?;
+        let remote = Remote::open(project, &git, tool, &options.remote, Purpose::Carrying)?;
+        sightings::expect(project)?;
         Ok(Self(Arc::new(Inner {
             project: project.clone(),
             git,
@@ -354,39 +358,6 @@ impl Carrier {
         Carried::new(state, self.0.options.worker.clone(), Stamp::new(Timestamp::now()))
     }
 
-    /// Pushes the branch of a change that is finished, and removes what was carried. Everything is
-    /// committed on the branch.
-    pub fn publish(&self) -> Result<(), CarrierError> {
-        let inner = &self.0;
-        let branch = self.branch_ref();
-        let no_commit = || CarrierError::NoCommit { change: inner.change.clone() };
-        let head = inner.git.head_commit()?.ok_or_else(no_commit)?;
-        let name = wip_ref(&inner.change);
-        let refs = inner.remote.refs(&[&branch, &name])?;
-        let there = refs.get(&branch).cloned();
-        if let Some(there) = &there {
-            inner.remote.fetch(&[&branch])?;
-            let ancestor = ["--is-ancestor", there, &head];
-            if inner.remote.call("merge-base").args(ancestor).ask()?.code != 0 {
-                let what =
-                    format!("`{}` has other commits on the remote", branch_of(&inner.change));
-                return Err(CarrierError::InTheWay { change: inner.change.clone(), what });
-            }
-        }
-        let tip = self.held().tip.clone();
-        let mut updates = Vec::new();
-        if there.as_ref() != Some(&head) {
-            updates.push(Update { name: branch, from: there, to: Some(head) });
-        }
-        updates.extend(tip.map(|tip| Update { name, from: Some(tip), to: None }));
-        if !updates.is_empty() {
-            self.pushed(&updates)?;
-        }
-        let mut held = self.held();
-        *held = Held::default();
-        Ok(())
-    }
-
     fn branch_ref(&self) -> String {
         format!("refs/heads/{}", branch_of(&self.0.change))
     }
@@ -399,7 +370,9 @@ impl Carrier {
     fn push(&self, carried: Carried, scope: Scope) -> Result<(), CarrierError> {
         let inner = &self.0;
         let on_branch = git::change_of_branch(&inner.tool, inner.git.top());
-        let is_here = inner.project.change_if_open(&inner.change)?.is_some();
+        let archived = || inner.project.archived();
+        let is_here = inner.project.change_if_open(&inner.change)?.is_some()
+            || archived()?.ids.iter().any(|name| name.change == inner.change);
         if is_here && on_branch.as_ref() != Some(&inner.change) {
             return Err(CarrierError::NotOnItsBranch { change: inner.change.clone() });
         }
@@ -425,14 +398,17 @@ impl Carrier {
     fn pushed(&self, updates: &[Update]) -> Result<(), CarrierError> {
         match self.0.remote.push(updates)? {
             Pushed::Yes => Ok(()),
-            Pushed::Refused => {
-                let mut held = self.held();
-                (held.claimed, held.lost) = (false, true);
-                drop(held);
-                self.keep_note(&TipNote { lost: true, ..self.noted() })?;
-                Err(CarrierError::Lost { change: self.0.change.clone() })
-            }
+            Pushed::Refused => Err(self.lost()?),
         }
+    }
+
+    /// Somebody else has the change: that is noted, and the error says it.
+    fn lost(&self) -> Result<CarrierError, CarrierError> {
+        let mut held = self.held();
+        (held.claimed, held.lost) = (false, true);
+        drop(held);
+        self.keep_note(&TipNote { lost: true, ..self.noted() })?;
+        Ok(CarrierError::Lost { change: self.0.change.clone() })
     }
 
     /// Pushes a sign of life from time to time, and ends the agent when the change is lost.

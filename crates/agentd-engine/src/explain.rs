@@ -7,11 +7,13 @@
 use std::error::Error;
 use std::io;
 
+use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::ConfigError;
 use agentd_core::error_kind::Kind;
 use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::{Phase, Refused};
 use agentd_core::provider::sessions::SessionError;
 use serde::Serialize;
@@ -59,6 +61,15 @@ pub enum ErrorDetails {
     Settings {
         /// What the settings of the project run.
         settings: Vec<ComparedSetting>,
+    },
+    /// Of a call that has failed.
+    Call {
+        /// The agent.
+        agent: AgentKind,
+        /// What kind of failure it was.
+        failure: FailureKind,
+        /// How long to wait before another call, where the vendor says so.
+        retry_after_ms: Option<u64>,
     },
 }
 

@@ -6,6 +6,7 @@
 
 pub mod git;
 pub mod postgres;
+pub mod throttle;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::error::Result;
+use throttle::Throttle;
 
 /// A change that is given to the fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,6 +126,12 @@ pub struct StepReport {
     /// The snapshot of the change on the remote.
     #[serde(default)]
     pub tip: Option<String>,
+    /// The branch on the remote that has the result of a change that is done.
+    #[serde(default)]
+    pub landed: Option<String>,
+    /// What else was said, for the log of the worker.
+    #[serde(skip)]
+    pub notes: Vec<String>,
 }
 
 /// What came of a step.
@@ -138,6 +146,8 @@ pub enum Outcome {
     },
     /// Nothing was called: somebody else has the change, or the remote does not answer.
     Busy(String),
+    /// The vendor has refused the call: too many at once, or a quota is used up.
+    Throttled(Throttle),
     /// Somebody else has taken the change over meanwhile.
     Lost,
     /// It has failed, and a person has to look.
@@ -251,7 +261,7 @@ pub struct ListedChange {
 pub struct ListedWorker {
     /// Its name.
     pub name: String,
-    /// How many steps it does at the same time.
+    /// How many steps it does at the same time; 0 if the engine does not know.
     pub slots: i32,
     /// How many it does now.
     pub running: i64,
@@ -261,6 +271,9 @@ pub struct ListedWorker {
     pub silent_secs: f64,
     /// Whether it ends when its steps have.
     pub drains: bool,
+    /// `works`, `idle`, `drains`, `frozen` if it is silent for longer than it should, or `dead` if it was
+    /// taken for dead within the last hour.
+    pub state: &'static str,
 }
 
 /// An account in the list.
@@ -275,6 +288,12 @@ pub struct ListedAccount {
     /// Its limits.
     #[serde(flatten)]
     pub limit: Limit,
+    /// How many calls at the same time for now, because the vendor has refused some; 0 where it rests.
+    pub lowered_to: Option<u32>,
+    /// Until when, in UTC; after that it recovers step by step.
+    pub lowered_until: Option<String>,
+    /// What the vendor has said.
+    pub why: Option<String>,
 }
 
 /// A budget in the list.
@@ -301,7 +320,7 @@ pub struct Overview {
     pub paused: bool,
     /// The changes.
     pub changes: Vec<ListedChange>,
-    /// The workers that are alive, as far as the engine knows them.
+    /// The workers, as far as the engine knows them.
     pub workers: Vec<ListedWorker>,
     /// The accounts.
     pub accounts: Vec<ListedAccount>,

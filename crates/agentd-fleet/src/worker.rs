@@ -294,6 +294,9 @@ impl<E: Engine> Running<'_, E> {
         shared: &Shared,
     ) -> Option<Claim> {
         let outcome = outcome.unwrap_or_else(|error| Outcome::Busy(error.to_string()));
+        if let Outcome::Stepped { report, .. } = &outcome {
+            report.notes.iter().for_each(|note| self.say(Some(claim), note));
+        }
         self.say(Some(claim), &in_words(&outcome));
         // The result is in git already; while the server is away, nothing of it is lost.
         for _ in 0..TRIES {
@@ -345,7 +348,10 @@ fn in_words(outcome: &Outcome) -> String {
         Outcome::Stepped { report, .. } => {
             let did = report.did.as_deref().unwrap_or("nothing to do");
             match (&report.next, &report.why) {
-                _ if report.done => format!("{did}; done"),
+                _ if report.done => {
+                    let on = report.landed.as_ref().map(|branch| format!(", on {branch}"));
+                    format!("{did}; done{}", on.unwrap_or_default())
+                }
                 (Some(next), _) => format!("{did}; next {}", next.step),
                 (None, Some(why)) => format!("{did}; waits for a decision: {why}"),
                 (None, None) => did.to_owned(),
@@ -353,6 +359,9 @@ fn in_words(outcome: &Outcome) -> String {
         }
         Outcome::Busy(why) => format!("later: {why}"),
         Outcome::Lost => "was taken over by another worker".to_owned(),
+        Outcome::Throttled(throttle) => {
+            format!("{} is refused by its vendor, later again: {}", throttle.agent, throttle.why)
+        }
         Outcome::Failed(why) => format!("failed: {why}"),
     }
 }

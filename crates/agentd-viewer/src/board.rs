@@ -29,6 +29,7 @@ impl Board {
         let project = &app.project;
         let mut hasher = DefaultHasher::new();
         app.conflicts.times().hash(&mut hasher);
+        app.fleet.mark(&mut hasher);
         let open = project.open_everywhere()?;
         let mut running = running(project);
         let elsewhere = open.iter().filter(|(_, home)| home.root() != project.root());

@@ -14,6 +14,7 @@ mod conflicts;
 mod connections;
 mod export;
 mod findings;
+mod fleet;
 mod guard;
 mod highlight;
 mod html;
@@ -50,6 +51,7 @@ pub use browser::OpenedPage;
 use conflicts::Conflicts;
 use connections::Connections;
 pub use export::{ExportError, Format, export};
+use fleet::Fleet;
 use guard::Token;
 use overview::Overviews;
 use trees::Trees;
@@ -69,6 +71,8 @@ pub struct Options {
     pub acts: bool,
     /// The program that such commands are started with.
     pub program: PathBuf,
+    /// Whether the remote repository may be asked what workers do.
+    pub asks_remote: bool,
 }
 
 /// What every request is answered from.
@@ -80,6 +84,7 @@ struct App {
     overviews: Overviews,
     conflicts: Conflicts,
     trees: Arc<Trees>,
+    fleet: Arc<Fleet>,
     /// What code differs in, to be shown.
     kept: Kept,
     spent: Mutex<Spent>,
@@ -177,19 +182,21 @@ pub struct Server {
 
 /// Binds the port, so that the address is known before the first request is answered.
 pub fn listen(options: Options) -> io::Result<Server> {
-    let Options { project, port, person, command_line, acts, program } = options;
+    let Options { project, port, person, command_line, acts, program, asks_remote } = options;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
     let token = Token::random()?;
     let environment: Vec<_> = std::env::vars_os().collect();
     let redactor = Redactor::of_project(&environment, &project);
+    let fleet = Arc::new(Fleet::new(project.clone(), asks_remote));
     let app = App {
         project,
         redactor,
         overviews: Overviews::default(),
         conflicts: Conflicts::default(),
         trees: Arc::default(),
+        fleet,
         kept: Kept::default(),
         spent: Mutex::default(),
         starting: Mutex::default(),

@@ -20,6 +20,9 @@ pub struct Git {
     /// Whether the records of what agents did go into git with the change. They hold prompts,
     /// code and outputs, and are left out unless somebody asks for them.
     pub commit_runs: bool,
+    /// Where the result of a change goes that was carried between machines, once it is archived. What
+    /// counts is what the default branch of the remote repository says.
+    pub land: GitLand,
 }
 
 /// Reads a placement, or `ask`, which leaves the choice to the person.
@@ -44,4 +47,16 @@ pub enum GitCommit {
     /// Nothing; that is left to the person.
     #[default]
     None,
+}
+
+/// Where an archived change goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GitLand {
+    /// It stays on its branch, and people merge it: for base branches that are protected, and where
+    /// there are pull requests.
+    #[default]
+    Branch,
+    /// It is merged into the base branch.
+    Base,
 }

@@ -44,6 +44,12 @@ pub fn carried_note(change: &ChangeId) -> RelPath {
     RelPath::from_safe(format!("carried/{change}.json"))
 }
 
+/// The note of what the remote repository was last known to have of changes that workers carry, in the
+/// same place.
+pub fn sightings_note() -> RelPath {
+    RelPath::from_safe("sightings.json".to_owned())
+}
+
 /// Where it is noted what was started for changes in the background, in the same place.
 pub fn background_dir() -> RelPath {
     RelPath::from_safe("background".to_owned())

@@ -197,8 +197,15 @@ fn is_used_up(text: &str) -> bool {
 /// How long a message asks to wait: "try again in 1.5s", "retryDelay":"34s", "reset after 8h44m7s".
 pub(super) fn retry_after_ms(message: &str) -> Option<u64> {
     let text = message.to_ascii_lowercase();
-    let asks =
-        ["retry after", "try again in", "retry in", "retrydelay", "retry-after", "reset after"];
+    let asks = [
+        "retry after",
+        "try again in",
+        "retry in",
+        "retrydelay",
+        "retry-after",
+        "reset after",
+        "resets_in_seconds",
+    ];
     let at = asks.iter().find_map(|ask| text.find(ask).map(|at| at + ask.len()))?;
     let mut rest = text[at..].trim_start_matches([' ', ':', '"', '\\', '=']);
     let mut sum = None;
@@ -512,6 +519,7 @@ mod tests {
         assert_eq!(retry_after_ms("try again in 7m12s."), Some(432_000));
         assert_eq!(retry_after_ms("will reset after 8h44m7s."), Some(31_447_000));
         assert_eq!(retry_after_ms("try again in 3 days 4 hours"), Some(273_600_000));
+        assert_eq!(retry_after_ms(r#"{"resets_in_seconds":13872}"#), Some(13_872_000));
         assert_eq!(retry_after_ms("try again later"), None);
     }
 

@@ -110,18 +110,22 @@ impl Git {
     /// Makes `git pull` and `git push` on a new branch mean the branch of the same name in the
     /// remote repository, if there is one.
     pub(super) fn set_upstream(&self, branch: &str) -> Result<(), GitError> {
-        let remotes = self.call("remote").run()?.text();
-        let remotes: Vec<&str> = remotes.lines().filter(|name| !name.starts_with('-')).collect();
-        let remote = match remotes[..] {
-            [only] => only,
-            _ if remotes.contains(&"origin") => "origin",
-            _ => return Ok(()),
-        };
-        for (key, value) in [("remote", remote), ("merge", &*format!("refs/heads/{branch}"))] {
+        let Some(remote) = self.main_remote()? else { return Ok(()) };
+        for (key, value) in [("remote", &*remote), ("merge", &*format!("refs/heads/{branch}"))] {
             let key = format!("branch.{branch}.{key}");
             self.call("config").writing().args(["--local", &key, value]).run()?;
         }
         Ok(())
+    }
+
+    /// The remote repository that is meant where none is named.
+    pub(crate) fn main_remote(&self) -> Result<Option<String>, GitError> {
+        let remotes = self.call("remote").run()?.text();
+        let remotes: Vec<&str> = remotes.lines().filter(|name| !name.starts_with('-')).collect();
+        Ok(match remotes[..] {
+            [only] => Some(only.to_owned()),
+            _ => remotes.contains(&"origin").then(|| "origin".to_owned()),
+        })
     }
 
     /// The branch that the repository is about, and its commit: the one that a clone checks out, or

@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 use agentd_core::carried::{Carried, CarriedState, WorkerName};
 use agentd_core::ids::ChangeId;
 use agentd_core::text::Line;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::throttle::{RECOVERY, Throttle, lowered};
 use super::{
-    BudgetScope, Claim, Engine, Finished, Limit, ListedChange, Outcome, Overview, Pace, Pulse,
-    Signal, Submission, Submitted, Worker,
+    BudgetScope, Claim, Engine, Finished, Limit, ListedChange, ListedWorker, Outcome, Overview,
+    Pace, Pulse, Signal, Submission, Submitted, Worker,
 };
 use crate::account::Account;
 use crate::error::{FleetError, Result};
@@ -54,6 +56,9 @@ struct Seen {
     since: HashMap<String, (String, Instant)>,
     /// Changes that nobody has begun, and that this worker has no account for.
     not_ours: HashSet<ChangeId>,
+    /// Agents whose vendors have refused calls of this worker: how often in a row, and until when they
+    /// rest.
+    resting: HashMap<String, (u32, Instant)>,
     /// How it was at the beginning.
     began: Option<Began>,
 }
@@ -122,7 +127,12 @@ fn written(title: &str, value: &impl Serialize) -> String {
 
 impl Row {
     /// Whether a worker may go on with it.
-    fn is_free_for(&self, worker: &Worker, patience: Duration) -> bool {
+    fn is_free_for(
+        &self,
+        worker: &Worker,
+        patience: Duration,
+        rests: impl Fn(&str) -> bool,
+    ) -> bool {
         if self.entry.paused || self.entry.failed.is_some() {
             return false;
         }
@@ -141,7 +151,8 @@ impl Row {
         }
         let step = carried.doing.as_ref().filter(|_| carried.state == CarriedState::Held);
         let agent = step.or(carried.next.as_ref()).and_then(|step| step.agent.as_ref());
-        agent.is_none_or(|agent| worker.account_for(agent.as_str()).is_some())
+        let can = |agent: &str| worker.account_for(agent).is_some() && !rests(agent);
+        agent.is_none_or(|agent| can(agent.as_str()))
     }
 
     fn listed(&self) -> ListedChange {
@@ -206,6 +217,23 @@ impl GitEngine {
         Ok((rows, control))
     }
 
+    /// Whether this worker leaves an agent alone for now. Without a server, each worker finds that out
+    /// by itself.
+    fn rests(&self, agent: &str) -> bool {
+        let seen = self.seen.borrow();
+        seen.resting.get(agent).is_some_and(|(_, until)| Instant::now() < *until)
+    }
+
+    fn rest(&self, throttle: &Throttle) {
+        let resting = &mut self.seen.borrow_mut().resting;
+        let now = Instant::now();
+        let before = resting.get(&throttle.agent);
+        let times =
+            before.filter(|(_, until)| now < *until + RECOVERY).map_or(0, |(times, _)| *times);
+        let lowered = lowered(throttle, 1, times);
+        resting.insert(throttle.agent.clone(), (lowered.times, now + lowered.rest));
+    }
+
     async fn put(&self, change: &ChangeId, from: Option<&str>, entry: &Entry) -> Result<Moved> {
         let message = written(&format!("{change}: queued"), entry);
         self.refs.put(&format!("{QUEUE}{change}"), from, &message).await
@@ -237,6 +265,31 @@ impl GitEngine {
             }
         }
     }
+}
+
+/// The workers that have something; those without anything to do are known to nobody.
+fn workers(rows: &[Row], patience: Duration) -> Vec<ListedWorker> {
+    let mut workers: BTreeMap<String, ListedWorker> = BTreeMap::new();
+    for row in rows {
+        let held = row.carried.as_ref().filter(|carried| carried.state == CarriedState::Held);
+        let Some(held) = held else { continue };
+        let silent = Timestamp::now().duration_since(held.at.moment()).as_secs_f64().max(0.0);
+        let name = held.worker.to_string();
+        let listed = workers.entry(name.clone()).or_insert(ListedWorker {
+            name,
+            slots: 0,
+            running: 0,
+            accounts: Vec::new(),
+            silent_secs: silent,
+            drains: false,
+            state: "works",
+        });
+        listed.running += 1;
+        listed.silent_secs = listed.silent_secs.min(silent);
+        let frozen = listed.silent_secs > patience.as_secs_f64();
+        listed.state = if frozen { "frozen" } else { "works" };
+    }
+    workers.into_values().collect()
 }
 
 fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
@@ -298,7 +351,7 @@ impl Engine for GitEngine {
         let not_ours = self.seen.borrow().not_ours.clone();
         let free = |row: &Row| {
             let is_ours = row.carried.is_some() || !not_ours.contains(&row.change);
-            is_ours && row.is_free_for(worker, self.patience)
+            is_ours && row.is_free_for(worker, self.patience, |agent| self.rests(agent))
         };
         for row in rows.into_iter().filter(free) {
             let taken_over = row.entry.worker.is_some()
@@ -363,7 +416,9 @@ impl Engine for GitEngine {
             Outcome::Stepped { report, .. } => {
                 let agent = report.next.as_ref().and_then(|next| next.agent.as_deref());
                 let can = report.next.is_some()
-                    && agent.is_none_or(|agent| worker.account_for(agent).is_some());
+                    && agent.is_none_or(|agent| {
+                        worker.account_for(agent).is_some() && !self.rests(agent)
+                    });
                 if !can && row.carried.is_none() {
                     // Others cannot see what it needs, and this worker would claim it again and again.
                     self.seen.borrow_mut().not_ours.insert(claim.change.clone());
@@ -381,6 +436,10 @@ impl Engine for GitEngine {
                 }
                 let entry = Entry { paused: row.entry.paused, ..entry(None, None) };
                 self.put(&claim.change, Some(&row.tip), &entry).await?
+            }
+            Outcome::Throttled(throttle) => {
+                self.rest(throttle);
+                self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?
             }
             Outcome::Busy(_) => self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?,
             Outcome::Failed(why) => {
@@ -446,6 +505,7 @@ impl Engine for GitEngine {
             repository: self.repository.key.clone(),
             paused: control.paused,
             changes: rows.iter().map(Row::listed).collect(),
+            workers: workers(&rows, self.patience),
             ..Overview::default()
         })
     }

@@ -16,6 +16,7 @@ mod liveness;
 mod overview;
 mod schema;
 mod steps;
+mod throttles;
 
 use std::time::Duration;
 

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use agentd_core::carried::WorkerName;
 use agentd_core::text::{Line, excerpt};
 use serde::Deserialize;
 
+use crate::engine::throttle::Throttle;
 use crate::engine::{Claim, Outcome, StepReport};
 use crate::error::Result;
 use crate::program;
@@ -34,7 +36,35 @@ struct Failure {
 struct FailureReport {
     kind: String,
     message: String,
+    /// The agent that was called, if a call has failed.
+    #[serde(default)]
+    agent: Option<String>,
+    /// What kind of failure it was.
+    #[serde(default)]
+    failure: Option<String>,
+    #[serde(default)]
+    retry_after_ms: Option<u64>,
 }
+
+impl FailureReport {
+    /// What it says about the account, if it is the vendor who refuses.
+    fn throttle(&self) -> Option<Throttle> {
+        let exhausted = match self.failure.as_deref() {
+            Some("rate_limited") => false,
+            Some("quota_exhausted") => true,
+            _ => return None,
+        };
+        Some(Throttle {
+            agent: line(self.agent.as_deref()?),
+            exhausted,
+            retry_after: self.retry_after_ms.map(Duration::from_millis),
+            why: line(&self.message),
+        })
+    }
+}
+
+/// How much of what a step has said is in the log of the worker.
+const MOST_NOTES: usize = 8;
 
 /// Errors that another try may not have.
 const PASSING: [&str; 4] = ["claimed", "locked", "remote_unreachable", "interrupted"];
@@ -110,7 +140,9 @@ fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
     if code == Some(0) {
         return match serde_json::from_str::<StepReport>(stdout) {
             Ok(report) if report.cost_usd.is_finite() => {
-                Outcome::Stepped { report, cost_before: None }
+                let said = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+                let notes = said.take(MOST_NOTES).map(line).collect();
+                Outcome::Stepped { report: StepReport { notes, ..report }, cost_before: None }
             }
             Ok(_) | Err(_) => Outcome::Failed("`agentd step` has answered no report".to_owned()),
         };
@@ -120,7 +152,10 @@ fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
         Ok(Failure { error }) if PASSING.contains(&&*error.kind) => {
             Outcome::Busy(line(&error.message))
         }
-        Ok(Failure { error }) => Outcome::Failed(line(&error.message)),
+        Ok(Failure { error }) => match error.throttle() {
+            Some(throttle) => Outcome::Throttled(throttle),
+            None => Outcome::Failed(line(&error.message)),
+        },
         Err(_) => {
             let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
             Outcome::Failed(line(&format!("`agentd step` has ended with {code}: {stderr}")))
@@ -147,13 +182,27 @@ mod tests {
         check(75, &error("claim_lost"), &Outcome::Lost);
         check(75, &error("claimed"), &Outcome::Busy("a b".to_owned()));
         check(1, &error("agent_failed"), &Outcome::Failed("a b".to_owned()));
+        let refused = |failure: &str, more: &str| {
+            let error = r#"{"version":1,"error":{"kind":"agent_failed","message":"a\nb""#;
+            format!(r#"{error},"agent":"codex","failure":"{failure}"{more}}}}}"#)
+        };
+        let throttle = |exhausted, retry_after: Option<u64>| {
+            let retry_after = retry_after.map(Duration::from_millis);
+            let (agent, why) = ("codex".to_owned(), "a b".to_owned());
+            Outcome::Throttled(Throttle { agent, exhausted, retry_after, why })
+        };
+        check(1, &refused("rate_limited", ""), &throttle(false, None));
+        let resets = r#","retry_after_ms":5000"#;
+        check(1, &refused("quota_exhausted", resets), &throttle(true, Some(5000)));
+        check(1, &refused("no_artifact", ""), &Outcome::Failed("a b".to_owned()));
         let ended = "`agentd step` has ended with code 1: no";
         check(1, "", &Outcome::Failed(ended.to_owned()));
         check(0, "x", &Outcome::Failed("`agentd step` has answered no report".to_owned()));
         let report = r#"{"version":1,"did":"tests","next":{"step":"review","role":"reviewer",
             "agent":"codex","vendor":"OpenAI","estimate_usd":0.5},"done":false,"cost_usd":1.5,"more":1}"#;
-        let outcome = outcome_of(Some(0), report, "");
+        let outcome = outcome_of(Some(0), report, "note: a\n\nwarning: b\n");
         let Outcome::Stepped { report, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(report.notes, ["note: a", "warning: b"]);
         let next = report.next.unwrap();
         assert_eq!((&*next.step, next.agent.as_deref()), ("review", Some("codex")));
         assert_eq!((next.estimate_usd, report.cost_usd), (0.5, 1.5));

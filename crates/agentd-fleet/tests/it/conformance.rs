@@ -11,7 +11,7 @@ use agentd_fleet::engine::git::GitEngine;
 use agentd_fleet::engine::postgres::{PostgresEngine, Timing};
 use agentd_fleet::engine::{
     Claim, Engine, Finished, NextStep, Outcome, Pace, Pulse, Signal, StepReport, Submission,
-    Submitted, Worker,
+    Submitted, Worker, throttle::Throttle,
 };
 use agentd_fleet::repository::Repository;
 use tempfile::TempDir;
@@ -216,6 +216,34 @@ fn a_dead_worker_loses_its_step_once(place: &Place) {
     });
 }
 
+/// A call that the vendor has refused.
+pub(crate) fn refused(exhausted: bool, retry_after: Option<Duration>) -> Outcome {
+    let (agent, why) = ("replay".to_owned(), "429 Too Many Requests".to_owned());
+    Outcome::Throttled(Throttle { agent, exhausted, retry_after, why })
+}
+
+/// Returns what the list says of the first account then, where the engine knows accounts.
+fn what_is_refused_waits_for_the_vendor_and_for_nobody_else(place: &Place) {
+    place.on(0, async |engine| {
+        let a = worker("a");
+        any!(engine, e => e.register(&a));
+        any!(engine, e => e.submit(&change(1), &submission()));
+        let mut held = claim(engine, &a).await.unwrap();
+        if held.look {
+            let ended = finish(engine, &a, held, &next("fix", Some("replay"), 0.0)).await;
+            held = match ended {
+                Finished::Kept(claim) => *claim,
+                _ => claim(engine, &a).await.unwrap(),
+            };
+        }
+        let hour = Some(Duration::from_hours(1));
+        finish(engine, &a, held, &refused(true, hour)).await;
+        let listed = any!(engine, e => e.list());
+        let change = &listed.changes[0];
+        assert_eq!(change.state, "ready", "no person has to look: {listed:?}");
+    });
+}
+
 /// So many claimers want so many changes: each is won once. Returns milliseconds per claim.
 fn each_claim_is_won_once(place: &Place, claimers: usize, claims: usize) -> f64 {
     place.on(0, async |engine| {
@@ -264,6 +292,17 @@ fn git_one_change_is_done_by_one_worker_after_the_other() {
 fn postgres_one_change_is_done_by_one_worker_after_the_other() {
     let Some(place) = Place::postgres() else { return };
     one_change_is_done_by_one_worker_after_the_other(&place);
+}
+
+#[test]
+fn git_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
+    what_is_refused_waits_for_the_vendor_and_for_nobody_else(&Place::git());
+}
+
+#[test]
+fn postgres_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
+    let Some(place) = Place::postgres() else { return };
+    what_is_refused_waits_for_the_vendor_and_for_nobody_else(&place);
 }
 
 #[test]

@@ -4,11 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agentd_fleet::engine::{BudgetScope, Engine as _, Limit, Outcome};
+use agentd_fleet::engine::{BudgetScope, Claim, Engine as _, Limit, Outcome, Worker};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use crate::conformance::{
-    AnyEngine, Place, any, change, claim, done, finish, next, submission, worker,
+    AnyEngine, Place, any, change, claim, done, finish, next, refused, submission, worker,
 };
+use crate::machines::World;
+use crate::server::Server;
 
 fn postgres(engine: &AnyEngine) -> &agentd_fleet::engine::postgres::PostgresEngine {
     match engine {
@@ -222,4 +225,133 @@ fn rates_hold_and_archives_take_turns() {
         assert!(second.agents.is_empty() && second.change != first, "{second:?}");
         assert!(claim(engine, &b).await.is_none());
     });
+}
+
+/// A vendor that refuses calls gets fewer of them, and all of them again after a while.
+#[test]
+fn a_refusal_lowers_an_account_for_a_while() {
+    let Some(place) = Place::postgres() else { return };
+    let url = place.server.as_ref().unwrap().url();
+    place.on(0, async |engine| {
+        let server = postgres(engine);
+        let a = worker("a");
+        server.register(&a).await.unwrap();
+        for number in 1..=6 {
+            server.submit(&change(number), &submission()).await.unwrap();
+            let look = claim(engine, &a).await.unwrap();
+            finish(engine, &a, look, &next("fix", Some("replay"), 0.0)).await;
+        }
+        let limit = Limit { concurrency: Some(5), rpm: None };
+        server.limit(&"replay:team1".parse().unwrap(), limit).await.unwrap();
+        let all = async |worker: &Worker| {
+            let mut claims: Vec<Claim> = Vec::new();
+            while let Some(claim) = claim(engine, worker).await {
+                claims.push(claim);
+            }
+            claims
+        };
+        let account = async || server.list().await.unwrap().accounts.remove(0);
+        let shift = async |time: &str| {
+            let mut own = PgConnection::connect(&url).await.unwrap();
+            let shift = format!(
+                "UPDATE agentd_fleet.throttle SET until = now() - interval '{time}', \
+                 since = now() - interval '1 hour'"
+            );
+            own.execute(&*shift).await.unwrap();
+        };
+        let mut calls = all(&a).await;
+        assert_eq!(calls.len(), 5);
+        // Two calls that ran together are refused together: that is one refusal.
+        for _ in 0..2 {
+            finish(engine, &a, calls.remove(0), &refused(false, None)).await;
+        }
+        let lowered = account().await;
+        assert_eq!((lowered.lowered_to, lowered.limit), (Some(2), limit), "{lowered:?}");
+        assert_eq!(lowered.why.as_deref(), Some("429 Too Many Requests"));
+        assert!(lowered.lowered_until.unwrap().ends_with('Z'));
+        assert!(claim(engine, &a).await.is_none(), "three are still running");
+        for call in calls {
+            finish(engine, &a, call, &next("fix", Some("replay"), 0.0)).await;
+        }
+        let mut calls = all(&a).await;
+        assert_eq!(calls.len(), 2);
+        // Its rest is over: twice as many, and then as before.
+        shift("1 second").await;
+        calls.extend(all(&a).await);
+        assert_eq!((calls.len(), account().await.lowered_to), (4, Some(4)));
+        shift("3 minutes").await;
+        assert_eq!(account().await.lowered_to, None);
+        calls.extend(all(&a).await);
+        // One of the six is what was refused, and rests.
+        assert_eq!(calls.len(), 4 + usize::from(calls.len() > 4));
+        // A quota is used up: nothing is called, also after others have ended.
+        finish(engine, &a, calls.remove(0), &refused(true, Some(Duration::from_hours(1)))).await;
+        for call in calls {
+            finish(engine, &a, call, &next("fix", Some("replay"), 0.0)).await;
+        }
+        assert_eq!((all(&a).await.len(), account().await.lowered_to), (0, Some(0)));
+        // A worker with another account of the agent takes what waits.
+        let b = Worker { accounts: vec!["replay:team2".parse().unwrap()], ..worker("b") };
+        server.register(&b).await.unwrap();
+        let beat = server.heartbeat(&b).await.unwrap();
+        assert!(!beat.dead);
+        let list = server.list().await.unwrap();
+        assert!(list.changes.iter().all(|change| change.state == "ready"), "{list:?}");
+        shift("1 second").await;
+        let calls = all(&a).await;
+        assert_eq!(calls.len(), 1, "one call tries whether the quota is renewed");
+    });
+}
+
+/// The real `agentd step` with a CLI whose vendor refuses: nobody has to look, the account is used less.
+#[test]
+fn heavy_a_refusal_of_a_real_step_is_understood() {
+    let Some(server) = Server::start() else { return };
+    for (agent, words, lowered_to) in [
+        (
+            "claude",
+            "API Error: Request rejected (429) · This request would exceed your account's rate limit. \
+             Please try again later.",
+            1,
+        ),
+        (
+            "codex",
+            r#"{"error":{"type":"usage_limit_reached","resets_in_seconds":13872},"status_code":429}"#,
+            0,
+        ),
+    ] {
+        let world = World::with(Some(server.url()), agent, "commit = \"layer\"\n");
+        let calls = world.base().join("pay/calls");
+        let script = format!(
+            "case \"$*\" in *version*) echo '{agent} 1.0.0'; exit;; esac\n\
+             echo called >> '{}'\ncat > /dev/null\necho '{}' >&2\nexit 1",
+            calls.display(),
+            words.replace('\'', "'\\''"),
+        );
+        test_project::write_script(&world.base().join("bin").join(agent), &script);
+        world.submit("greet-0");
+        let machine = world.machine_for("a", 1, &format!("{agent}:team1"));
+        let start = Instant::now();
+        let name = format!("{agent}:team1");
+        let list = loop {
+            let list = world.fleet(&["status"]);
+            let accounts = list["accounts"].as_array().unwrap().iter();
+            if accounts.clone().any(|one| one["account"] == *name && !one["lowered_to"].is_null()) {
+                break list;
+            }
+            let log = world.log(&machine.name);
+            assert!(start.elapsed() < Duration::from_mins(1), "{list:#} {log}");
+            thread::sleep(Duration::from_millis(200));
+        };
+        let mut accounts = list["accounts"].as_array().unwrap().iter();
+        let account = accounts.find(|one| one["account"] == *name).unwrap();
+        assert_eq!(account["lowered_to"], lowered_to, "{list:#}");
+        assert_eq!(list["changes"][0]["state"], "ready", "{list:#}");
+        let log = world.log(&machine.name);
+        assert!(log.contains("is refused by its vendor, later again"), "{log}");
+        // It rests: nothing is called meanwhile.
+        let called = std::fs::read_to_string(&calls).unwrap();
+        thread::sleep(Duration::from_secs(3));
+        assert_eq!(std::fs::read_to_string(&calls).unwrap(), called);
+    }
 }

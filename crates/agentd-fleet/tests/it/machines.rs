@@ -51,6 +51,11 @@ pub(crate) struct Payment {
 impl World {
     /// With a server at this address, or without one.
     pub(crate) fn new(url: Option<String>) -> Self {
+        Self::with(url, "replay", "commit = \"layer\"\n")
+    }
+
+    /// In which an agent plays all roles, and `[git]` says this.
+    pub(crate) fn with(url: Option<String>, agent: &str, settings: &str) -> Self {
         let temp = tempfile::Builder::new().prefix("fleet").tempdir_in("/var/tmp").unwrap();
         let world = Self { temp, url, call_ms: 200, patience: 4 };
         let (base, demo) =
@@ -68,10 +73,10 @@ impl World {
             test_project::write(&project.join(format!("recordings/r/{name}.jsonl")), run);
         }
         let roles = ["planner", "challenger", "implementer", "reviewer"];
-        let roles: String = roles.map(|role| format!("{role} = \"replay\"\n")).concat();
+        let roles: String = roles.map(|role| format!("{role} = \"{agent}\"\n")).concat();
         let config = format!(
-            "[workflow]\nself_review_iterations = 0\n[roles]\n{roles}[replay]\n\
-             recording = \"recordings/r\"\n[git]\ncommit = \"layer\"\n[implementation]\n\
+            "[workflow]\nself_review_iterations = 0\nscript_retries = 0\n[roles]\n{roles}[replay]\n\
+             recording = \"recordings/r\"\n[git]\n{settings}[implementation]\n\
              test_command = \"sh test.sh\"\n[sandbox]\nenabled = false\n"
         );
         test_project::write(&project.join("agentd/config.toml"), config);
@@ -101,7 +106,8 @@ impl World {
     /// A program with nothing of the environment of the test.
     pub(crate) fn command(&self, home: &Path, program: &Path) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").env("USER", "ada");
+        let path = format!("{}:/usr/bin:/bin", self.base().join("bin").display());
+        command.env_clear().env("HOME", home).env("PATH", path).env("USER", "ada");
         command.env("GIT_CONFIG_GLOBAL", self.base().join("gitconfig"));
         command.env("AGENTD_REPLAY_PAYMENTS", self.base().join("pay/payments.jsonl"));
         command.env("AGENTD_REPLAY_CALL_MS", self.call_ms.to_string());
@@ -127,8 +133,21 @@ impl World {
         assert_eq!(done["action"], "submitted", "{done}");
     }
 
+    /// `agentd` in a clone, as a person runs it.
+    pub(crate) fn agentd(&self, dir: &Path, args: &[&str]) -> String {
+        let mut command = self.command(&self.base().join("home"), &test_project::agentd());
+        let output = command.current_dir(dir).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// A new machine, with nothing on it.
     pub(crate) fn machine(&self, name: &str, slots: usize) -> Machine {
+        self.machine_for(name, slots, "replay:team1")
+    }
+
+    /// A new machine with the keys of these accounts.
+    pub(crate) fn machine_for(&self, name: &str, slots: usize, accounts: &str) -> Machine {
         test_project::agentd();
         let dir = self.base().join("machines").join(name);
         fs::create_dir_all(dir.join("home")).unwrap();
@@ -136,7 +155,7 @@ impl World {
         git(&dir, &["clone", "-q", remote.to_str().unwrap(), checkout.to_str().unwrap()]);
         let program = &program();
         let mut command = self.command(&dir.join("home"), program);
-        command.current_dir(&checkout).args(["worker", "--trust", "--accounts", "replay:team1"]);
+        command.current_dir(&checkout).args(["worker", "--trust", "--accounts", accounts]);
         command.args(["--slots", &slots.to_string(), "--name", name]);
         command.args(["--patience", &self.patience.to_string()]);
         let log = fs::File::create(self.base().join(format!("{name}.log"))).unwrap();

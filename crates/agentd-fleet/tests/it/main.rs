@@ -6,6 +6,7 @@
 
 mod conformance;
 mod kills;
+mod landing;
 mod limits;
 mod machines;
 mod server;

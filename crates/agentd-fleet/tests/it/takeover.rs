@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use agentd_fleet::engine::{Claim, Engine as _, Outcome, Pulse, Worker};
 use tokio::time::sleep;
 
-use crate::conformance::{AnyEngine, Place, any, bars, change, claim, finish, next, submission, worker};
+use crate::conformance::{
+    AnyEngine, Place, any, bars, change, claim, finish, next, submission, worker,
+};
 
 /// What a worker does all the time; nothing while the server is away.
 async fn live(engine: &AnyEngine, worker: &Worker) -> Option<Claim> {
@@ -184,8 +186,10 @@ fn heavy_a_worker_that_is_frozen_at_any_moment_holds_up_nobody() {
                     break;
                 }
             }
-            println!("frozen while it {}: longest {longest:.1?}",
-                if claims_it { "claims" } else { "finishes" });
+            println!(
+                "frozen while it {}: longest {longest:.1?}",
+                if claims_it { "claims" } else { "finishes" }
+            );
             // Those who are frozen in the middle of something are thrown out after three seconds.
             assert!(longest < place.dead_after + Duration::from_secs(5), "{longest:?}");
         });

@@ -7,6 +7,7 @@ use agentd_core::state::{Choice, State, TestRun};
 use agentd_core::text::counted;
 use maud::{Markup, html};
 
+use super::fleet;
 use super::next::next_bar;
 use crate::App;
 use crate::findings;
@@ -41,6 +42,7 @@ impl ChangePage<'_> {
             @if let Some(problem) = &subject.problem {
                 p.alert role="alert" { (with_code(problem)) }
             }
+            (fleet::of_change(app, subject))
             (next_bar(app, subject))
             (tabs(subject, self.tab))
             div.content { (self.body) }

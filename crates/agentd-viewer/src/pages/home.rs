@@ -7,6 +7,7 @@ use agentd_core::phase::Phase;
 use agentd_core::text::counted;
 use maud::{Markup, html};
 
+use super::fleet;
 use super::list::{Listing, Query, list_query};
 use crate::App;
 use crate::board::Board;
@@ -41,10 +42,12 @@ pub(crate) fn home(app: &Arc<App>, query: &Query) -> Result<Markup, Problem> {
     let body = html! {
         (head(app, &board, needs.len(), running.len()))
         @if board.changes.is_empty() {
+            (fleet::everything(app, &board))
             (empty(app))
         } @else {
             (needs_you(app, &needs))
             (running_now(app, &running))
+            (fleet::everything(app, &board))
             section.open {
                 (filters(&board, query, &conflicts, listing.found.len()))
                 div data-live="open" {

@@ -9,6 +9,7 @@ mod comments;
 mod costs;
 mod document;
 mod edit;
+mod fleet;
 mod frame;
 mod home;
 mod list;

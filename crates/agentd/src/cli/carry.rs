@@ -7,7 +7,7 @@ use agentd_core::carried::{Carried, CarriedState, CarriedStep, WorkerName};
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::text::Line;
-use agentd_engine::carrier::{CarriedRuns, Carrier, CarrierError, CarryOptions, OnlyHere};
+use agentd_engine::carrier::{CarriedRuns, Carrier, CarrierError, CarryOptions, Landed, OnlyHere};
 use agentd_engine::change::documents;
 use agentd_engine::change::signing::AllowedSigners;
 use agentd_engine::git::GitTool;
@@ -123,22 +123,34 @@ impl CarryArgs {
     }
 }
 
+/// What became of a change that others may have now.
+pub(super) struct Given {
+    /// What comes next: a decision where its result could not be merged.
+    pub(super) coming: Coming,
+    /// Where its result is.
+    pub(super) landed: Option<Landed>,
+}
+
 /// Lets others have a change after a step, or publishes it if nothing is left to do.
 pub(super) fn give_back(
     context: &Context,
     project: &Project,
     carrier: &Carrier,
     id: &ChangeId,
-    coming: &Coming,
+    mut coming: Coming,
     known: (Phase, f64),
-) -> Result<(), CommandError> {
-    if *coming == Coming::Nothing {
+) -> Result<Given, CommandError> {
+    if coming == Coming::Nothing {
         let agents = agents_for(context, project, id)?;
         workflow::commit_rest(&agents, id)?;
         drop(agents);
-        return Ok(carrier.publish()?);
+        let landed = carrier.publish(known.0 == Phase::Archived)?;
+        let Some(why) = landed.needs() else {
+            return Ok(Given { coming, landed: Some(landed) });
+        };
+        coming = Coming::Decision { why };
     }
-    let carried = after(carrier, coming, known);
+    let carried = after(carrier, &coming, known);
     let as_before = carrier.carried().is_some_and(|before| {
         before.state == carried.state && before.why == carried.why && before.next == carried.next
     });
@@ -146,7 +158,7 @@ pub(super) fn give_back(
     if carrier.has_claimed() || !as_before {
         carrier.release(carried)?;
     }
-    Ok(())
+    Ok(Given { coming, landed: None })
 }
 
 /// Lets others know that a step has failed. Returns the error with which the command ends.
@@ -157,7 +169,15 @@ pub(super) fn failed(carrier: &Carrier, id: &ChangeId, error: CommandError) -> C
     if !carrier.has_claimed() {
         return error;
     }
-    let carried = Carried { why: Line::new(&error.message), ..carrier.says(CarriedState::Failed) };
+    // What has failed is what comes next, whoever tries again.
+    let before = carrier.carried();
+    let carried = Carried {
+        why: Line::new(&error.message),
+        next: before.as_ref().and_then(|before| before.doing.clone()),
+        phase: before.as_ref().and_then(|before| before.phase),
+        cost_usd: before.map_or(0.0, |before| before.cost_usd),
+        ..carrier.says(CarriedState::Failed)
+    };
     match carrier.release(carried) {
         Err(lost @ CarrierError::Lost { .. }) => lost.into(),
         // Who takes over finds the claim of a worker that is silent.

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 
 use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
+use agentd_engine::carrier::sightings;
 use agentd_engine::process::find_program;
 
 use super::Context;
@@ -47,6 +48,10 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) fn fleet(context: &Context, args: &FleetArgs) -> Result<ExitCode, CommandError> {
+    // From here on, the pages of this project show who works on what.
+    if let Ok(project) = context.project() {
+        let _ = sightings::expect(&project);
+    }
     become_program(context, "fleet", &args.words)
 }
 

@@ -2,7 +2,10 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::ids::ChangeId;
+use agentd_core::state::State;
+use agentd_engine::archive;
 use agentd_engine::change::documents;
+use agentd_engine::store::Project;
 use agentd_engine::workflow::{self, Coming, ComingStep, Mode, Stepping, Until};
 use serde::Serialize;
 
@@ -48,6 +51,11 @@ pub(super) struct GiveReport {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let id = args.id.as_deref();
     let project = context.project_of(id)?;
+    if let Some(id) = id.and_then(|id| ChangeId::new(id).ok())
+        && let Some(archived) = archive::archived_before(&project, &id)?
+    {
+        return give_archived(context, args, &project, id, &archived.state);
+    }
     let id = context.change(&project, id)?.id().clone();
     let carrier = args.person.open(context, &project, &id, false, None)?;
     carrier.resume()?;
@@ -64,6 +72,23 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Coming::Nothing => (None, None),
     };
     let waiting_for = why.is_some().then_some("decision");
+    context.ui.print(&GiveReport { action: "given", change_id: id, next, waiting_for, why })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An archived change is given back where its result could not be merged, and somebody has done that.
+fn give_archived(
+    context: &Context,
+    args: &Args,
+    project: &Project,
+    id: ChangeId,
+    state: &State,
+) -> Result<ExitCode, CommandError> {
+    let carrier = args.person.open(context, project, &id, false, None)?;
+    carrier.resume()?;
+    let known = (state.phase, state.total_cost);
+    carrier.release(carry::after(&carrier, &Coming::Nothing, known))?;
+    let (next, waiting_for, why) = (None, None, None);
     context.ui.print(&GiveReport { action: "given", change_id: id, next, waiting_for, why })?;
     Ok(ExitCode::SUCCESS)
 }

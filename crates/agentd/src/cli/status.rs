@@ -1,3 +1,4 @@
+mod carried;
 mod project;
 mod text;
 
@@ -23,15 +24,18 @@ use agentd_core::state::{
     Choice, Decision, GitSetup, LastAction, Placement, PlanReview, Ranges, State, TestRun,
 };
 use agentd_core::text::{Line, printable};
+use agentd_engine::carrier;
 use agentd_engine::change::Snapshot;
 use agentd_engine::change::documents::{self, DocumentError};
 use agentd_engine::change::position::{self, Position, Running};
 use agentd_engine::change::staleness::Stale;
 use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
+use agentd_engine::git::GitTool;
 use agentd_engine::insight::validate;
 use agentd_engine::store::Project;
 use serde::Serialize;
 
+use self::carried::CarriedReport;
 #[cfg(test)]
 pub(super) use self::project::ProjectStatus;
 use super::Context;
@@ -55,6 +59,10 @@ pub(crate) struct Args {
     /// Show the whole project, also if only one change is open.
     #[arg(long, short = 'a', conflicts_with = "id")]
     all: bool,
+
+    /// Ask the remote repository first which worker has the change.
+    #[arg(long, conflicts_with = "all")]
+    fleet: bool,
 }
 
 /// Where a change stands.
@@ -69,6 +77,8 @@ pub(super) struct StatusReport {
     standing: Standing,
     /// The command that is working on it.
     running: Option<Running>,
+    /// Which worker has it, if it is carried between machines.
+    carried: Option<CarriedReport>,
     /// What an agent asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<AgentQuestionReport>,
@@ -256,6 +266,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         _ => findings,
     };
     let mut report = report(&snapshot, findings, position, context.now())?;
+    if args.fleet {
+        carrier::sightings::look(&context.project()?, &GitTool::default(), context.now())?;
+    }
+    if snapshot.change().archived().is_none() {
+        report.carried = CarriedReport::of(&context.project()?, snapshot.id());
+    }
     let setup = snapshot.state_if_begun()?.and_then(|state| state.git.as_ref());
     report.git = setup.map(|setup| GitPlace::new(&project, setup));
     report.allowed = check::allowed(&reports);
@@ -309,6 +325,7 @@ fn report(
         phase,
         standing: course.standing,
         running,
+        carried: None,
         question: state.question.as_ref().map(AgentQuestionReport::new),
         title: summary.title,
         created_at: state.created_at,
@@ -395,6 +412,7 @@ impl Output for StatusReport {
             phase: Some(Phase::Proposed),
             standing: Standing::Ready,
             running: Some(running()),
+            carried: Some(CarriedReport::sample()),
             question: Some(AgentQuestionReport::sample()),
             title: "Sign in with Google".to_owned(),
             created_at: at,

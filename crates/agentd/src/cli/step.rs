@@ -5,7 +5,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::text::Prose;
 use agentd_engine::archive::{self, ArchiveError, Request};
-use agentd_engine::carrier::{Beating, Begun, Carrier};
+use agentd_engine::carrier::{Beating, Begun, Carrier, Landed};
 use agentd_engine::change::documents;
 use agentd_engine::store::Project;
 use agentd_engine::workflow::begin::{CodeStep, Person};
@@ -13,7 +13,7 @@ use agentd_engine::workflow::{self, Coming, ComingStep, StepKind, Stepping, Unti
 use serde::Serialize;
 
 use super::agents_setup::{AgentRun, CallArgs, agents_for};
-use super::carry::{self, CarryArgs};
+use super::carry::{self, CarryArgs, Given};
 use super::planning::{self, GitArg, run_workflow};
 use super::{Context, user};
 use crate::error::CommandError;
@@ -113,6 +113,8 @@ pub(super) struct StepReport {
     why: Option<String>,
     /// Whether nothing is left to do.
     done: bool,
+    /// The branch on the remote that has the result, of a change that was carried and is done.
+    landed: Option<String>,
     /// The phase of the change.
     phase: Phase,
     /// What the change has cost so far, in US dollars.
@@ -125,6 +127,8 @@ pub(super) struct StepReport {
 struct Stepped {
     did: Option<StepKind>,
     coming: Coming,
+    /// Where its result is, of a change that was carried and is done.
+    landed: Option<Landed>,
     phase: Phase,
     cost_usd: f64,
 }
@@ -143,15 +147,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         return print(context, &id, stepped?, carrier.tip());
     }
     let stepped = match stepped {
-        Ok(stepped) => carry::give_back(
-            context,
-            &project,
-            &carrier,
-            &id,
-            &stepped.coming,
-            (stepped.phase, stepped.cost_usd),
-        )
-        .map(|()| stepped),
+        Ok(Stepped { did, coming, phase, cost_usd, .. }) => {
+            let known = (phase, cost_usd);
+            let given = carry::give_back(context, &project, &carrier, &id, coming, known);
+            given.map(|Given { coming, landed }| Stepped { did, coming, landed, phase, cost_usd })
+        }
         Err(error) => Err(carry::failed(&carrier, &id, error)),
     };
     print(context, &id, stepped?, carrier.tip())
@@ -172,7 +172,7 @@ fn work(
     {
         let cost_usd = archived.state.total_cost;
         let (coming, phase) = (Coming::Nothing, Phase::Archived);
-        return Ok(Stepped { did: None, coming, phase, cost_usd });
+        return Ok(Stepped { did: None, coming, landed: None, phase, cost_usd });
     }
     let mut agents = agents_for(context, project, id)?;
     agents.agents.carrier = carrier.cloned();
@@ -247,7 +247,7 @@ fn archive(context: &Context, project: &Project, id: &ChangeId) -> Result<Steppe
             super::archive::commit(context, project, &archived);
             let (did, coming) = (Some(StepKind::Archive), Coming::Nothing);
             let (phase, cost_usd) = (archived.state.phase, archived.state.total_cost);
-            Ok(Stepped { did, coming, phase, cost_usd })
+            Ok(Stepped { did, coming, landed: None, phase, cost_usd })
         }
         Err(error @ ArchiveError::Conflicts { .. }) => {
             let coming = Coming::Decision { why: error.to_string() };
@@ -264,7 +264,8 @@ fn stepped(
     coming: Coming,
 ) -> Result<Stepped, CommandError> {
     let state = documents::load_state(&project.change(id)?)?;
-    Ok(Stepped { did, coming, phase: state.phase, cost_usd: state.total_cost })
+    let (phase, cost_usd) = (state.phase, state.total_cost);
+    Ok(Stepped { did, coming, landed: None, phase, cost_usd })
 }
 
 fn print(
@@ -273,15 +274,26 @@ fn print(
     stepped: Stepped,
     tip: Option<String>,
 ) -> Result<ExitCode, CommandError> {
-    let Stepped { did, coming, phase, cost_usd } = stepped;
+    let Stepped { did, coming, landed, phase, cost_usd } = stepped;
     let (next, why, done) = match coming {
         Coming::Step(next) => (Some(next), None, false),
         Coming::Decision { why } => (None, Some(why), false),
         Coming::Nothing => (None, None, true),
     };
     let waiting_for = why.is_some().then_some("decision");
+    let landed = match landed {
+        Some(Landed::On(branch)) => Some(branch),
+        Some(Landed::NotAllowed { branch, base, why }) => {
+            context.ui.warn(&format!(
+                "`{base}` takes no pushes from here ({why}): merge `{branch}` into it yourself"
+            ));
+            Some(branch)
+        }
+        Some(Landed::Conflict { .. }) | None => None,
+    };
     let change_id = id.clone();
-    let report = StepReport { change_id, did, next, waiting_for, why, done, phase, cost_usd, tip };
+    let report =
+        StepReport { change_id, did, next, waiting_for, why, done, landed, phase, cost_usd, tip };
     context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -293,6 +305,9 @@ impl Output for StepReport {
             Some(did) => writeln!(screen, "{GOOD}✓{GOOD:#} {id}: {BOLD}{did}{BOLD:#}")?,
             None if self.done => writeln!(screen, "{id}: nothing is left to do")?,
             None => {}
+        }
+        if let Some(branch) = &self.landed {
+            writeln!(screen, "{DIM}its result is on{DIM:#} {branch}")?;
         }
         if let Some(why) = &self.why {
             writeln!(screen, "{WARN}{id} waits for a decision{WARN:#}: {why}")?;
@@ -317,6 +332,7 @@ impl Output for StepReport {
             waiting_for: Some("decision"),
             why: Some("its plan needs revision".to_owned()),
             done: false,
+            landed: Some("main".to_owned()),
             phase: Phase::Proposed,
             cost_usd: 0.04,
             tip: Some("8a4c2e07b1d95f36a0c7e418d2b96f5371ce0a84".to_owned()),

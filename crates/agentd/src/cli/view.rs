@@ -31,6 +31,11 @@ pub(crate) struct Args {
     #[arg(long)]
     no_open: bool,
 
+    /// Don't ask the remote repository which worker has what. It is asked only if changes of this project
+    /// were given to workers.
+    #[arg(long)]
+    offline: bool,
+
     /// Port to listen on; the default is any free port.
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -78,6 +83,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         command_line: context.command_line.clone(),
         acts: args.act,
         program,
+        asks_remote: !args.offline,
     };
     let server =
         agentd_viewer::listen(options).map_err(|error| cannot_listen(args.port, &error))?;

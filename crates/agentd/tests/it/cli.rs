@@ -9,7 +9,7 @@ mod ask_user;
 mod begin;
 mod carry;
 mod clarify;
-mod clones;
+pub(crate) mod clones;
 mod completions;
 mod context;
 mod decide;
@@ -28,6 +28,7 @@ mod init_fits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod journal_kills;
 mod json;
+mod landing;
 mod ledger;
 mod list;
 mod man;

@@ -7,6 +7,7 @@ mod code;
 mod command;
 mod connections;
 mod export;
+mod fleet;
 mod kept;
 mod live;
 pub(crate) mod outline;

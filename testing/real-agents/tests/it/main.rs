@@ -8,6 +8,7 @@ mod acp;
 mod clis;
 mod docs;
 mod first_use;
+mod fleet;
 mod implementation;
 mod ledgers;
 mod plan;

@@ -13,7 +13,7 @@ use agentd_core::text::counted;
 
 use crate::agents::runner::RunError;
 use crate::change::documents::DocumentError;
-use crate::explain::{ErrorReport, Explain, fresh_session};
+use crate::explain::{ErrorDetails, ErrorReport, Explain, fresh_session};
 use crate::guard::git_files::{self, TamperedFile};
 use crate::guard::sandbox::SandboxError;
 use crate::store::StoreError;
@@ -133,7 +133,16 @@ impl Explain for StepError {
             }
                 .run("see where it went", CommandLine::agentd(["cost", change.as_str()]))
                 .edit("raise the limits in [budget], or finish by hand", "agentd/config.toml"),
-            Self::Agent { failure, .. } => explain_failure(report, failure),
+            Self::Agent { failure, .. } if failure.kind == FailureKind::Cancelled => {
+                ErrorReport::interrupted()
+            }
+            Self::Agent { agent, failure } => {
+                explain_failure(report, failure).details(ErrorDetails::Call {
+                    agent: *agent,
+                    failure: failure.kind,
+                    retry_after_ms: failure.retry_after_ms,
+                })
+            }
             Self::Unfit { agent, .. } => report(Kind::AgentUnfit)
                 .edit("give the role to another agent in [roles]", "agentd/config.toml")
                 .run(
@@ -187,7 +196,6 @@ const FEW_LINES: usize = 8;
 /// How an agent failed: its own words are the cause.
 fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> ErrorReport {
     let kind = match failure.kind {
-        FailureKind::Cancelled => return ErrorReport::interrupted(),
         FailureKind::SessionNotFound => Kind::SessionNotFound,
         FailureKind::McpUnavailable => Kind::McpUnavailable,
         FailureKind::NotInstalled => Kind::AgentNotInstalled,

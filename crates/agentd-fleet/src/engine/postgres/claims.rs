@@ -41,11 +41,13 @@ impl PostgresEngine {
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
+        let throttles = self.throttles(&waiting).await?;
         for name in &waiting {
             let Some((_, account)) = queues.iter().find(|(queue, _)| queue == name) else {
                 continue;
             };
-            while let Some(child) = self.admit(name, worker).await? {
+            let most = account.and_then(|account| throttles.get(&account.to_string()).copied());
+            while let Some(child) = self.admit(name, worker, most).await? {
                 match self.admitted(&child, worker, *account).await? {
                     Admitted::Claimed(claim) => return Ok(Some(*claim)),
                     Admitted::Unwanted => self.close_step(&child).await?,
@@ -61,12 +63,23 @@ impl PostgresEngine {
     /// DBOS counts what is running, and takes the first row without waiting for others who do the same. Two
     /// who see a different first row would both take theirs for the last free place, so one at a time
     /// looks at a queue. A worker that is frozen meanwhile is thrown out by the server.
-    async fn admit(&self, queue: &str, worker: &Worker) -> Result<Option<String>> {
+    async fn admit(
+        &self,
+        queue: &str,
+        worker: &Worker,
+        most: Option<u32>,
+    ) -> Result<Option<String>> {
+        if most == Some(0) {
+            return Ok(None);
+        }
         let Some(mut record) = self.dbos.get_queue(queue).await.map_err(failed)? else {
             return Ok(None);
         };
         // One place, whatever else this worker does: it has asked because it has a free slot.
         record.worker_concurrency = Some(1);
+        if let Some(most) = most.and_then(|most| i32::try_from(most).ok()) {
+            record.concurrency = Some(record.concurrency.map_or(most, |limit| limit.min(most)));
+        }
         let shared = record.concurrency.is_some() || record.rate_limit.is_some();
         let turn = if shared { Some(self.turn(queue).await?) } else { None };
         let partition = Some(&*self.repository.key);

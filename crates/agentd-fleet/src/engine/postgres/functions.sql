@@ -2,7 +2,7 @@
 -- since there is no middle for it, and it takes one round trip.
 
 -- The queue for the next step of a change; none if no worker has an account for it. Of several accounts, it
--- is the one with the least to do.
+-- is the one with the least to do, and one that rests only if all do.
 CREATE OR REPLACE FUNCTION agentd_fleet.queue_for(in_repository text, in_step text, in_agent text)
 RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE
@@ -12,7 +12,9 @@ RETURNS text LANGUAGE sql STABLE AS $$
               FROM (SELECT DISTINCT unnest(w.accounts) AS account FROM agentd_fleet.worker w
                     WHERE NOT w.dead AND w.repository = in_repository) a
               WHERE split_part(a.account, ':', 1) = in_agent
-              ORDER BY (SELECT count(*) FROM dbos.workflow_status s
+              ORDER BY EXISTS (SELECT 1 FROM agentd_fleet.throttle t
+                               WHERE t.account = a.account AND t.until > now()),
+                       (SELECT count(*) FROM dbos.workflow_status s
                         WHERE s.queue_name = 'agentd:call:' || a.account
                           AND s.status IN ('ENQUEUED', 'PENDING')), a.account
               LIMIT 1)
@@ -117,7 +119,7 @@ BEGIN
 END
 $$;
 
--- What came of a step: `stepped`, `busy`, `lost` or `failed`. The state is none if the worker had lost the
+-- What came of a step: `stepped`, `busy`, `throttled`, `lost` or `failed`. The state is none if the worker had lost the
 -- step; the queue is that of the next step, if there is one that may be done now.
 CREATE OR REPLACE FUNCTION agentd_fleet.finish_step(
     in_child text, in_attempt bigint, in_change text, in_worker text, in_outcome text, in_why text,
@@ -131,7 +133,8 @@ DECLARE
     known float8;
 BEGIN
     UPDATE agentd_fleet.call SET ended = now(), state =
-            CASE in_outcome WHEN 'stepped' THEN 'settled' WHEN 'busy' THEN 'void' ELSE 'unsettled' END
+            CASE WHEN stepped THEN 'settled' WHEN in_outcome IN ('busy', 'throttled') THEN 'void'
+                ELSE 'unsettled' END
         WHERE id = in_child AND attempt = in_attempt AND worker = in_worker AND state = 'running';
     IF NOT FOUND THEN
         RETURN;
@@ -147,7 +150,9 @@ BEGIN
     END IF;
     IF stepped THEN
         PERFORM agentd_fleet.charge(in_child, in_attempt, in_cost - coalesce(in_before, known), 'settled');
-    ELSIF in_outcome = 'busy' THEN
+    -- Nothing was called. What a refused call has cost is in the books of the change, and counts with its
+    -- next step.
+    ELSIF in_outcome IN ('busy', 'throttled') THEN
         PERFORM agentd_fleet.charge(in_child, in_attempt, 0, 'void');
     END IF;
     out_state := CASE
@@ -170,10 +175,10 @@ BEGIN
         -- The claim of the dead is on the remote until somebody has done something.
         orphaned = orphaned AND NOT (stepped AND (in_did IS NOT NULL OR in_step IS NULL)),
         lost_id = CASE WHEN stepped THEN NULL ELSE lost_id END,
-        rests_until = CASE WHEN in_outcome IN ('busy', 'lost')
+        rests_until = CASE WHEN in_outcome IN ('busy', 'throttled', 'lost')
             THEN now() + make_interval(secs => in_rest) END
         WHERE id = in_change RETURNING sequence, priority INTO out_sequence, out_priority;
-    IF out_state = 'ready' AND stepped AND NOT c.paused THEN
+    IF out_state = 'ready' AND (stepped OR in_outcome = 'throttled' AND in_rest <= 0) AND NOT c.paused THEN
         out_queue := agentd_fleet.queue_for(c.repository, in_step, in_agent);
     END IF;
 END

@@ -33,7 +33,7 @@ const BEAT: &str = "\
         UPDATE agentd_fleet.worker w SET beat = clock_timestamp(), alive_at = clock.seconds \
         FROM clock WHERE w.name = $1 AND NOT w.dead RETURNING w.drain \
     ), dead AS ( \
-        UPDATE agentd_fleet.worker w SET dead = true \
+        UPDATE agentd_fleet.worker w SET dead = true, lost = true \
         FROM clock WHERE w.name <> $1 AND NOT w.dead AND w.alive_at < clock.seconds - $2 \
     ) SELECT drain FROM alive";
 

@@ -57,9 +57,14 @@ impl PostgresEngine {
         let workers = "SELECT w.name, w.slots, w.accounts, w.drain, \
                          extract(epoch FROM now() - w.beat)::float8, \
                          (SELECT count(*) FROM agentd_fleet.call c \
-                          WHERE c.worker = w.name AND c.state = 'running') \
-                       FROM agentd_fleet.worker w WHERE NOT w.dead ORDER BY w.name";
-        let rows = sqlx::query(workers).fetch_all(&self.pool).await.map_err(failed)?;
+                          WHERE c.worker = w.name AND c.state = 'running'), w.dead \
+                       FROM agentd_fleet.worker w WHERE w.repository = $1 AND (NOT w.dead \
+                         OR w.lost AND w.beat > now() - interval '1 hour') ORDER BY w.dead, w.name";
+        let rows = sqlx::query(workers)
+            .bind(&self.repository.key)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
         let listed = rows.iter().map(|row| ListedWorker {
             name: row.get(0),
             slots: row.get(1),
@@ -67,8 +72,20 @@ impl PostgresEngine {
             drains: row.get(3),
             silent_secs: row.get(4),
             running: row.get(5),
+            state: self.state_of(row.get(6), row.get(3), row.get(4), row.get(5)),
         });
         Ok(listed.collect())
+    }
+
+    fn state_of(&self, dead: bool, drains: bool, silent: f64, running: i64) -> &'static str {
+        match (dead, drains) {
+            (true, _) => "dead",
+            // It shows that it is alive seven times before it is taken for dead.
+            _ if silent > self.timing.dead_after.as_secs_f64() * 3.0 / 7.0 => "frozen",
+            (false, true) => "drains",
+            (false, false) if running > 0 => "works",
+            (false, false) => "idle",
+        }
     }
 
     async fn listed_accounts(&self) -> Result<Vec<ListedAccount>> {
@@ -78,12 +95,20 @@ impl PostgresEngine {
                       GROUP BY queue_name";
         let counts = sqlx::query(counts).fetch_all(&self.pool).await.map_err(failed)?;
         let queues = self.dbos.list_queues(&Applications::Any).await.map_err(failed)?;
+        let mut lowered = self.lowered().await?;
         let mut listed = Vec::new();
         for queue in queues {
             let Some(account) = queue.name.strip_prefix("agentd:call:") else { continue };
             let count = counts.iter().find(|row| row.get::<String, _>(0) == queue.name);
             let number = |limit: Option<i32>| limit.and_then(|limit| u32::try_from(limit).ok());
+            let (lowered_to, lowered_until, why) = match lowered.remove(account) {
+                Some(now) => (Some(now.to), Some(now.until), Some(now.why)),
+                None => (None, None, None),
+            };
             listed.push(ListedAccount {
+                lowered_to,
+                lowered_until,
+                why,
                 account: account.to_owned(),
                 running: count.map_or(0, |row| row.get(1)),
                 queued: count.map_or(0, |row| row.get(2)),

@@ -86,21 +86,30 @@ impl PostgresEngine {
                 ("stepped", report.why.as_deref(), *cost_before, report)
             }
             Outcome::Busy(_) => ("busy", None, None, &nothing),
+            Outcome::Throttled(throttle) => ("throttled", Some(&*throttle.why), None, &nothing),
             Outcome::Lost => ("lost", None, None, &nothing),
             Outcome::Failed(why) => ("failed", Some(&**why), None, &nothing),
         };
         let next = report.next.as_ref();
         let waits = name == "stepped" && next.is_none();
+        // That an account is used less counts only together with the end of the call that was refused.
+        let mut refused = None;
+        let mut rest = REST;
+        if let Outcome::Throttled(throttle) = outcome {
+            let mut tx = self.pool.begin().await.map_err(failed)?;
+            rest = Self::throttle(&mut tx, (&child, claim.attempt), throttle).await?;
+            refused = Some(tx);
+        }
         let finish = "SELECT * FROM agentd_fleet.finish_step($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
                       $11, $12, $13, $14, $15, $16)";
-        let row = sqlx::query(finish)
+        let finish = sqlx::query(finish)
             .bind(&child)
             .bind(claim.attempt)
             .bind(&id)
             .bind(worker.name.as_str())
             .bind(name)
-            // Only of what waits or has failed.
-            .bind(why.filter(|_| waits || name == "failed"))
+            // Only of what waits, in some way, or has failed.
+            .bind(why.filter(|_| waits || matches!(name, "failed" | "throttled")))
             .bind(before)
             .bind(report.cost_usd)
             .bind(report.did.as_deref())
@@ -110,11 +119,16 @@ impl PostgresEngine {
             .bind(report.done)
             .bind(&report.phase)
             .bind(report.tip.as_deref().filter(|_| waits))
-            .bind(REST.as_secs_f64())
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed)?;
+            .bind(rest.as_secs_f64());
+        let row = match &mut refused {
+            Some(tx) => finish.fetch_one(&mut **tx).await,
+            None => finish.fetch_one(&self.pool).await,
+        };
+        let row = row.map_err(failed)?;
         let Some(state) = row.get::<Option<String>, _>(0) else { return Ok(Finished::Lost) };
+        if let Some(tx) = refused {
+            tx.commit().await.map_err(failed)?;
+        }
         if let Some(queue) = row.get::<Option<String>, _>(3) {
             self.offer_on(&id, row.get(1), row.get(2), &queue).await?;
         }

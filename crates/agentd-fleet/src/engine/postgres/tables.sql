@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS agentd_fleet.worker (
     dead boolean NOT NULL DEFAULT false,
     drain boolean NOT NULL DEFAULT false
 );
+-- Whether it was declared dead, and did not end by itself.
+ALTER TABLE agentd_fleet.worker ADD COLUMN IF NOT EXISTS lost boolean NOT NULL DEFAULT false;
 -- Its last sign of life, by the clock of the fleet; `beat` is for people.
 ALTER TABLE agentd_fleet.worker ADD COLUMN IF NOT EXISTS alive_at float8 NOT NULL DEFAULT 0;
 -- The clock of the fleet, in seconds: it goes on only while workers show that they are alive.
@@ -70,6 +72,15 @@ CREATE TABLE IF NOT EXISTS agentd_fleet.budget (
     cap_usd float8,
     spent_usd float8 NOT NULL DEFAULT 0,
     reserved_usd float8 NOT NULL DEFAULT 0
+);
+-- Accounts that are used less for a while, because their vendor has refused calls.
+CREATE TABLE IF NOT EXISTS agentd_fleet.throttle (
+    account text PRIMARY KEY,
+    lowered_to int NOT NULL,
+    times int NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    until timestamptz NOT NULL,
+    why text NOT NULL
 );
 CREATE TABLE IF NOT EXISTS agentd_fleet.setting (
     name text PRIMARY KEY,

@@ -59,6 +59,9 @@ pub(super) fn write(report: &StatusReport, screen: &mut Screen<'_>) -> io::Resul
     if let Some(running) = &report.running {
         field(screen, "running", &at_work(screen, running))?;
     }
+    if let Some(carried) = &report.carried {
+        field(screen, "fleet", &carried.words())?;
+    }
     if let Some(question) = &report.question {
         field(screen, "question", &question.line())?;
         let choices: Vec<&str> = question.choices.iter().map(Line::as_str).collect();

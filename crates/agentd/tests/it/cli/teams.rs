@@ -184,7 +184,7 @@ fn a_change_on_another_branch_is_named() {
 }
 
 /// A repository with a main spec, in which git knows agentd's merge driver.
-fn with_spec() -> TestProject {
+pub(super) fn with_spec() -> TestProject {
     let project = TestProject::empty().programs(&["git", "sh"]).repository();
     let agentd = test_project::agentd();
     let project = project.program("agentd", &format!("exec '{}' \"$@\"", agentd.display()));
@@ -228,10 +228,19 @@ fn spec(id: &str, more: &str, requirements: &[&str]) -> String {
 }
 
 /// What somebody archives on a branch: the spec, what is special in its frontmatter, requirements.
-type Archive<'a> = (&'a str, &'a str, &'a [&'a str]);
+pub(super) type Archive<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-fn archive_on_branch(project: &TestProject, id: &str, (spec_id, front, requirements): Archive<'_>) {
-    project.git(&["switch", "-q", "-c", id, "main"]);
+fn archive_on_branch(project: &TestProject, id: &str, archive: Archive<'_>) {
+    archive_on(project, id, id, archive);
+}
+
+pub(super) fn archive_on(
+    project: &TestProject,
+    branch: &str,
+    id: &str,
+    (spec_id, front, requirements): Archive<'_>,
+) {
+    project.git(&["switch", "-q", "-c", branch, "main"]);
     let affected = format!(
         "affected_specs:\n  - id: {spec_id}\n    path: specs/{spec_id}.md\n    depends: []\n"
     );
@@ -281,7 +290,7 @@ const ORDERS: [(&str, &[&[&str]]); 4] = [
 ];
 
 /// What two people archive, and the requirements of the main spec afterwards.
-const PAIRS: [(&str, Archive<'_>, Archive<'_>, &str); 6] = [
+pub(super) const PAIRS: [(&str, Archive<'_>, Archive<'_>, &str); 6] = [
     (
         "each adds one",
         ("login", "", &["R4: Lock"]),
@@ -324,7 +333,7 @@ fn requirements(project: &TestProject) -> String {
     requirements_in(&project.root())
 }
 
-fn requirements_in(root: &Path) -> String {
+pub(super) fn requirements_in(root: &Path) -> String {
     let text = fs::read_to_string(root.join("agentd/specs/login.md")).unwrap();
     let heading = |line: &str| line.strip_prefix("### R").map(|rest| format!("R{}", &rest[..1]));
     let mut ids: Vec<String> = text.lines().filter_map(heading).collect();

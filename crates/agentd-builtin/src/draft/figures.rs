@@ -377,7 +377,7 @@ fn role(sentence: &str, words: &[&str], found: &Candidate) -> Option<Role> {
     let (mood, text) = match read.demand {
         Demand::Act { mood, text, .. } => (mood, text),
         Demand::Duty(text) => (Mood::Plain, text),
-        Demand::Ability(_) | Demand::Unclear(_) => return None,
+        Demand::Unclear(_) => return None,
     };
     // What turns a limit around, or sets when it counts.
     let turned = ["not", "never", "no", "without", "unless", "until", "while", "except"];
@@ -421,7 +421,7 @@ fn role(sentence: &str, words: &[&str], found: &Candidate) -> Option<Role> {
     }
     match read.demand {
         Demand::Act { .. } => bound(found, &before, &verb),
-        Demand::Duty(_) | Demand::Ability(_) | Demand::Unclear(_) => None,
+        Demand::Duty(_) | Demand::Unclear(_) => None,
     }
 }
 

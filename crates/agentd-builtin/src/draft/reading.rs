@@ -1,13 +1,16 @@
 //! What a rule understands of one sentence: what it is about, in which case, and what is asked for. It
 //! is for short sentences that mean one thing; of everything else it says that it does not understand.
 
+use std::ops::Range;
+
 use agentd_core::check;
 use agentd_core::language::is_unspaced;
 
 use super::figures::names_limit;
 use super::words::{
-    ASKING, Act, BACK, BACK_UNSPACED, DETERMINERS, ENGLISH, FOREIGN, LEADS, RELATIVE,
-    UNSPACED_VERBS, act, bare, may_be_noun,
+    ASKING, Act, BACK, BACK_UNSPACED, BUT, CASES, DETERMINERS, ENDS_NOUN, ENGLISH, FINITE,
+    FINITE_OF_MANY, FORBIDDING, FOREIGN, LEADS, OF_CLAUSES, RELATIVE, UNSPACED_VERBS, WEAK, act,
+    bare, may_be_noun,
 };
 
 /// A sentence, taken apart. Its parts are slices of it: nothing is reworded.
@@ -36,8 +39,6 @@ impl<'t> Reading<'t> {
 pub(super) enum Demand<'t> {
     /// It says itself who must do what: `Search must answer within 200 ms`.
     Duty(&'t str),
-    /// It says what somebody can do: `Users can log in`.
-    Ability(&'t str),
     /// It tells somebody to do something: `show an error`.
     Act {
         /// What becomes of the verb.
@@ -69,6 +70,8 @@ pub(super) enum Unclear {
     Fix,
     /// Its verb has no end that could be seen: `improve`.
     Unsaid,
+    /// It says what can be, which may be what is wrong: `Users can log in without a password`.
+    Weak,
     /// Anything else.
     Other,
 }
@@ -116,7 +119,7 @@ fn without_prefix(sentence: &str) -> (Option<&str>, &str) {
     }
     let starts =
         |word: &&&str| rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let polite = ["please ", "also ", "and ", "then "];
+    let polite = ["please ", "also ", "and "];
     (scope, polite.iter().find(starts).map_or(rest, |word| rest[word.len()..].trim_start()))
 }
 
@@ -145,7 +148,7 @@ fn reading<'t>(topic: Option<&'t str>, sentence: &'t str) -> Reading<'t> {
         let main = sentence[at + comma.len()..].trim_start();
         let main = main.strip_prefix("then ").unwrap_or(main);
         match demand(main, Order::Inverted) {
-            Demand::Unclear(Unclear::Other) => {}
+            Demand::Unclear(Unclear::Other | Unclear::Weak) => {}
             demand => return Reading { topic, lead: Some(lead), demand, rest: None },
         }
     }
@@ -170,10 +173,11 @@ fn demand(text: &str, order: Order) -> Demand<'_> {
     }
     let verb = first_word(told);
     let Some(act) = act(&bare(verb)).filter(|_| is_english(text)) else {
-        return if says_ability(text) { Demand::Ability(text) } else { other() };
+        return if is_weak(text) { Demand::Unclear(Unclear::Weak) } else { other() };
     };
     let rest = told[verb.len()..].trim();
-    if rest.is_empty() {
+    let says_what_is = act != Act::Unsaid && states(&bare(verb), rest);
+    if rest.is_empty() || verb.ends_with(':') || says_what_is {
         return other();
     }
     let next = bare(first_word(rest));
@@ -207,38 +211,74 @@ fn mood(text: &str) -> (Mood, &str) {
 
 /// Whether the main clause of a sentence obliges.
 fn obliges(text: &str, order: Order) -> bool {
-    let kana = |c| matches!(c, '\u{3040}'..='\u{30ff}');
-    if text.contains(kana) {
+    let words = || text.split_whitespace().map(bare);
+    if words().any(|word| BUT.contains(&word.as_str())) || text.contains(['但', '却', '卻']) {
+        return false;
+    }
+    let forbids = words().any(|word| FORBIDDING.contains(&word.as_str()));
+    let strong = |word: &Range<usize>| {
+        text.get(word.clone()).is_some_and(|word| {
+            let word = word.to_lowercase();
+            let permits = matches!(word.as_str(), "may" | "darf" | "dürfen");
+            !WEAK.contains(&word.as_str()) || permits && forbids
+        })
+    };
+    let mut obligations = check::obligations(text).filter(strong);
+    if text.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}')) {
         // The verb comes last in Japanese: what obliges before it obliges something else.
-        return check::obligations(text)
+        return obligations
             .any(|word| text.get(word.end..).is_some_and(|behind| behind.chars().count() <= 4));
     }
-    let Some(word) = check::obligations(text).next() else { return false };
+    let Some(word) = obligations.next() else { return false };
     let Some(subject) = text.get(..word.start) else { return false };
     if text.starts_with(is_unspaced) {
         return !UNSPACED_VERBS.iter().any(|verb| text.starts_with(verb));
     }
-    if subject.is_empty() {
-        return order == Order::Inverted;
-    }
-    let strong = !text[word].starts_with("require");
-    is_subject(subject.trim_end(), strong)
+    if subject.is_empty() { order == Order::Inverted } else { is_subject(subject.trim_end()) }
 }
 
-/// Whether the main clause of an English sentence says what somebody can do.
-fn says_ability(text: &str) -> bool {
-    let mut place = 0;
-    for word in text.split_inclusive(' ') {
-        if matches!(bare(word).as_str(), "can" | "cannot" | "can't") {
-            return is_english(text) && is_subject(text[..place].trim_end(), true);
+/// Whether a sentence says what can, may or will be.
+fn is_weak(text: &str) -> bool {
+    let can = |word: &str| matches!(bare(word).as_str(), "can" | "cannot" | "can't");
+    let weak = |word: Range<usize>| {
+        text.get(word).is_some_and(|word| WEAK.contains(&word.to_lowercase().as_str()))
+    };
+    check::obligations(text).any(weak) || text.split_whitespace().any(can)
+}
+
+/// Whether a sentence that begins with a verb says what is the case: `Search results are lost`.
+fn states(verb: &str, rest: &str) -> bool {
+    let noun = may_be_noun(verb);
+    let words: Vec<String> = rest.split_whitespace().map(bare).collect();
+    let goes_on =
+        |at: usize| words.get(at + 1).is_some_and(|next| !ENDS_NOUN.contains(&next.as_str()));
+    for (at, word) in words.iter().map(String::as_str).enumerate() {
+        let first = at == 0;
+        if RELATIVE.contains(&word) || CASES.contains(&word) {
+            return false;
         }
-        place += word.len();
+        // `Import failed on Windows`, and not `Retry failed requests`.
+        let adjective = matches!(word, "failed" | "crashed" | "lost") && goes_on(at);
+        if FINITE.contains(&word) && !adjective || first && ASKING.contains(&word) {
+            return !OF_CLAUSES.contains(&verb);
+        }
+        // `List updates the wrong row`, and not `Limit uploads to 10 MB`.
+        let stem = word.strip_suffix("es").filter(|stem| may_be_noun(stem));
+        let third =
+            first && goes_on(at) && stem.or(word.strip_suffix('s')).is_some_and(may_be_noun);
+        if noun && (third || FINITE_OF_MANY.contains(&word)) {
+            return true;
+        }
+        // Behind these, a verb that is no noun has its object.
+        if !noun && (DETERMINERS.contains(&word) || word == "to") {
+            return false;
+        }
     }
     false
 }
 
 /// Whether the words in front of a modal verb are its subject: a noun with what belongs to it.
-fn is_subject(text: &str, strong: bool) -> bool {
+fn is_subject(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().map(bare).collect();
     let Some(first) = words.first() else { return false };
     if text.contains([',', ':']) || words.iter().any(|word| RELATIVE.contains(&word.as_str())) {
@@ -249,7 +289,7 @@ fn is_subject(text: &str, strong: bool) -> bool {
     }
     // `Search must answer`, `Test results must be kept`, and not `Show users what they must do`.
     let determined = words[1..].iter().any(|word| DETERMINERS.contains(&word.as_str()));
-    strong && may_be_noun(first) && !determined && words.len() <= 4
+    may_be_noun(first) && !determined && words.len() <= 4
 }
 
 /// Whether a text with an English verb in front is English: `Test`, `Export` and `Import` are words of
@@ -268,7 +308,7 @@ fn is_english(text: &str) -> bool {
 /// disk is full` and `show an error`.
 pub(super) fn case<'t>(sentence: &'t str, read: &Reading<'t>) -> Option<(&'t str, &'t str)> {
     let main = match read.demand {
-        Demand::Duty(text) | Demand::Ability(text) => text,
+        Demand::Duty(text) => text,
         Demand::Act { text, mood: Mood::Plain, .. } => text,
         Demand::Act { .. } | Demand::Unclear(_) => return None,
     };

@@ -52,6 +52,9 @@ pub(super) fn worded(point: &str) -> Worded {
             Err(Unclear::Unsaid) => {
                 return quoted(format!("what must hold once this is done: `{point}`?"));
             }
+            Err(Unclear::Weak) => {
+                return quoted(format!("must this hold, or is it what is wrong today: `{point}`?"));
+            }
             Err(Unclear::Other) => return quoted(format!("what must hold for `{point}`?")),
         };
         if !text.is_empty() && !text.ends_with('。') {
@@ -91,7 +94,6 @@ fn said(read: &Reading<'_>) -> Result<String, Unclear> {
 fn clause(demand: Demand<'_>) -> Result<String, Unclear> {
     let (act, mood, text) = match demand {
         Demand::Duty(text) => return Ok(text.to_owned()),
-        Demand::Ability(text) => return Ok(format!("this MUST hold: {text}")),
         Demand::Act { act, mood, text } => (act, mood, text),
         Demand::Unclear(why) => return Err(why),
     };

@@ -65,13 +65,13 @@ pub(super) fn may_be_noun(word: &str) -> bool {
     NOUNS.contains(&word.as_str())
 }
 
-const NOUNS: [&str; 59] = [
-    "answer", "block", "build", "cache", "call", "change", "check", "copy", "count", "delete",
-    "display", "download", "drop", "email", "exit", "export", "fetch", "filter", "fix", "force",
-    "format", "hash", "import", "insert", "limit", "link", "list", "load", "lock", "log", "mark",
-    "merge", "move", "offer", "print", "prompt", "record", "redirect", "refresh", "report",
-    "reset", "retry", "return", "run", "search", "set", "sign", "sort", "split", "start", "stop",
-    "store", "stream", "support", "switch", "sync", "test", "update", "upload",
+const NOUNS: [&str; 61] = [
+    "open", "read", "answer", "block", "build", "cache", "call", "change", "check", "copy",
+    "count", "delete", "display", "download", "drop", "email", "exit", "export", "fetch", "filter",
+    "fix", "force", "format", "hash", "import", "insert", "limit", "link", "list", "load", "lock",
+    "log", "mark", "merge", "move", "offer", "print", "prompt", "record", "redirect", "refresh",
+    "report", "reset", "retry", "return", "run", "search", "set", "sign", "sort", "split", "start",
+    "stop", "store", "stream", "support", "switch", "sync", "test", "update", "upload",
 ];
 
 /// Words that begin a clause about something in the main clause, or a question: what obliges behind
@@ -79,6 +79,135 @@ const NOUNS: [&str; 59] = [
 pub(super) const RELATIVE: [&str; 19] = [
     "that", "which", "who", "whom", "whose", "where", "what", "how", "why", "whether", "because",
     "so", "que", "qui", "dont", "où", "quien", "donde", "porque",
+];
+
+/// What says that something can, may or will be. It may be a wish, and it may be what is wrong today:
+/// `Search may return duplicates`.
+pub(super) const WEAK: [&str; 20] = [
+    "may",
+    "will",
+    "required",
+    "requires",
+    "kann",
+    "können",
+    "wird",
+    "werden",
+    "darf",
+    "dürfen",
+    "erforderlich",
+    "peut",
+    "peuvent",
+    "puede",
+    "pueden",
+    "可以",
+    "てもよい",
+    "てもよろしい",
+    "ことができる",
+    "ことができます",
+];
+
+/// With these, a permission forbids everything else.
+pub(super) const FORBIDDING: [&str; 12] = [
+    "only", "not", "never", "no", "nur", "nicht", "nie", "niemals", "kein", "keine", "keinen",
+    "keiner",
+];
+
+/// Behind these, a sentence says what is the case instead.
+pub(super) const BUT: [&str; 8] =
+    ["but", "although", "however", "aber", "jedoch", "mais", "pero", "sino"];
+
+/// Verbs that take a whole clause, which has a verb of its own.
+pub(super) const OF_CLAUSES: [&str; 8] =
+    ["ensure", "make", "let", "verify", "check", "help", "keep", "require"];
+
+/// Verbs as they stand behind a subject: a sentence with one behind its first noun says what is the
+/// case, whatever its first word is. `Search results are lost`, `Import crashes`.
+pub(super) const FINITE: [&str; 52] = [
+    "is",
+    "are",
+    "was",
+    "were",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "does",
+    "doesn't",
+    "don't",
+    "has",
+    "have",
+    "had",
+    "hasn't",
+    "haven't",
+    "gets",
+    "fails",
+    "failed",
+    "crashes",
+    "crashed",
+    "hangs",
+    "breaks",
+    "broke",
+    "works",
+    "loses",
+    "lost",
+    "throws",
+    "threw",
+    "takes",
+    "took",
+    "shows",
+    "returns",
+    "ignores",
+    "disappears",
+    "vanishes",
+    "grows",
+    "fills",
+    "looks",
+    "appears",
+    "seems",
+    "needs",
+    "goes",
+    "comes",
+    "stops",
+    "causes",
+    "leaks",
+    "freezes",
+    "panics",
+    "contains",
+    "depends",
+    "flickers",
+    "exceeds",
+];
+
+/// The same of several things. They are nouns as well: `Add work items`.
+pub(super) const FINITE_OF_MANY: [&str; 24] = [
+    "do",
+    "get",
+    "fail",
+    "crash",
+    "hang",
+    "break",
+    "work",
+    "lose",
+    "throw",
+    "take",
+    "disappear",
+    "vanish",
+    "grow",
+    "fill",
+    "look",
+    "appear",
+    "seem",
+    "need",
+    "go",
+    "come",
+    "cause",
+    "leak",
+    "freeze",
+    "panic",
+];
+
+/// Words that begin a case in which something holds.
+pub(super) const CASES: [&str; 11] = [
+    "when", "whenever", "if", "once", "while", "until", "unless", "after", "before", "since", "as",
 ];
 
 /// Words that begin a sentence which asks something.
@@ -174,10 +303,9 @@ pub(super) const ENGLISH: [&str; 32] = [
 ];
 
 /// Words with which a noun begins or goes on elsewhere: none stands between a noun and its verb.
-pub(super) const DETERMINERS: [&str; 28] = [
+pub(super) const DETERMINERS: [&str; 26] = [
     "a", "an", "the", "this", "that", "these", "those", "my", "our", "your", "their", "its", "his",
     "her", "all", "any", "each", "every", "no", "some", "it", "them", "us", "me", "him", "you",
-    "users", "people",
 ];
 
 /// Where the words for what is counted end: `5 failed attempts | within 10 minutes`.

@@ -435,7 +435,7 @@ fn heavy_any_description_gives_valid_plan() {
         ),
         ("```\nunclosed", false),
         ("R1: do it\n### R2: and that\n- **GIVEN** x\n- **WHEN** y\n- **THEN** z", false),
-        ("Users must see 3 hits within 2 seconds; admins may see all", true),
+        ("Users must see 3 hits within 2 seconds; admins must see all", true),
         (long.as_str(), false),
         (endless.as_str(), false),
         ("!!!", false),

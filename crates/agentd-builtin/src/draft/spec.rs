@@ -17,6 +17,9 @@ use agentd_core::text::{Line, Prose};
 /// The longest title of a requirement or scenario, in characters.
 const TITLE: usize = 80;
 
+/// For so many scenarios that nobody has said, places are kept.
+const MOST_PLACES: usize = 100;
+
 /// The arguments of `create_spec`.
 pub fn spec(brief: &Brief, id: &SpecId) -> Value {
     let first = brief.first_requirement(id);
@@ -46,7 +49,7 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
         title_of(id).to_lowercase()
     );
     let mut open = super::open_questions(&brief.description, &brief.answers);
-    open.extend(missing_scenarios(brief, &scenarios));
+    open.extend(missing_scenarios(brief, &mut scenarios));
     if !open.is_empty() {
         overview.push_str(&format!("\n\n{OPEN}\n"));
         overview.extend(open.iter().map(|point| format!("\n- {}", plain(point))));
@@ -61,11 +64,22 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
     })
 }
 
-/// The scenarios that the project wants and the description says nothing of: nobody invents them.
-fn missing_scenarios(brief: &Brief, drafted: &[Value]) -> Option<String> {
-    let (wanted, drafted) = (brief.extras.scenario_min_count, drafted.len());
-    (drafted < wanted).then(|| {
-        format!("the project wants {wanted} scenarios, and the description says {drafted}: which others must hold?")
+/// The question for the scenarios that the project wants and the description says nothing of: nobody
+/// invents them. A spec without them is refused, so that their places are kept.
+fn missing_scenarios(brief: &Brief, drafted: &mut Vec<Value>) -> Option<String> {
+    let (wanted, said) = (brief.extras.scenario_min_count, drafted.len());
+    for number in said + 1..=wanted.min(said + MOST_PLACES) {
+        drafted.push(scenario(
+            &format!("Not said yet ({number} of {wanted})"),
+            &format!(
+                "a description that says {said} of the {wanted} scenarios which this project wants"
+            ),
+            "a person has said what else must hold",
+            "that stands here",
+        ));
+    }
+    (said < wanted).then(|| {
+        format!("the project wants {wanted} scenarios, and the description says {said}: which others must hold?")
     })
 }
 

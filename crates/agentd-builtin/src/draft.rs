@@ -7,10 +7,12 @@
 
 mod figures;
 mod points;
+mod reading;
 mod spec;
 mod survey;
 mod tasks;
 mod wording;
+mod words;
 
 use serde_json::{Value, json};
 
@@ -27,8 +29,9 @@ pub(crate) use survey::{SourceFile, key_words};
 pub use tasks::tasks;
 pub(crate) use tasks::tasks_for_uncovered;
 
-use points::{is_verb, plain, points};
+use points::{plain, points};
 use wording::{Worded, worded};
+use words::act;
 
 /// What every drafted document says of itself.
 pub(crate) const DRAFTED: &str =
@@ -71,8 +74,12 @@ impl Brief {
         if let Some(id) = known.max_by_key(|id| id.as_str().len()) {
             return id.clone();
         }
-        let noun =
-            words.iter().skip_while(|word| is_verb(word)).copied().collect::<Vec<_>>().join("-");
+        let noun = words
+            .iter()
+            .skip_while(|word| act(word).is_some())
+            .copied()
+            .collect::<Vec<_>>()
+            .join("-");
         // `fix-it` is about nothing that could be named.
         let noun =
             if matches!(noun.as_str(), "it" | "this" | "that" | "them") { "" } else { &noun };

@@ -7,7 +7,8 @@
 //! beginning of a word; words with spaces between them as a phrase. Chinese and Japanese are written
 //! without spaces, so that their words count wherever they are, except for the longer words that
 //! follow with a `!`: `應 !應用` is "should", and not in "application". Under `[headings]` stands what
-//! a heading means: `Warum = Why`. Another language is another file and a row in `FILES`.
+//! a heading means: `Warum = Why`; under `[keywords]`, what the first word of a step means:
+//! `Wenn = WHEN`, as in Cucumber's languages. Another language is another file and a row in `FILES`.
 
 mod tag;
 
@@ -149,10 +150,46 @@ struct Tables {
     topics: [Words; Topic::ALL.len()],
     /// English headings by those of other languages, in lower case.
     headings: HashMap<String, &'static str>,
+    /// The words of other languages that begin steps, by their first letter, the longest first.
+    keywords: HashMap<char, Vec<Keyword>>,
+}
+
+/// A word that begins a step of a scenario.
+struct Keyword {
+    /// In lower case.
+    word: String,
+    kind: Kind,
+    /// The English one.
+    means: &'static str,
+}
+
+impl Keyword {
+    fn new(item: &'static str) -> Option<Self> {
+        let (own, means) = item.split_once(" = ")?;
+        let mut parts = own.split('!').map(str::trim);
+        let word = parts.next()?;
+        let open = word.ends_with('*');
+        let kind = match word.contains(is_unspaced) {
+            true => Kind::Unspaced(parts.collect()),
+            false => Kind::Phrase { open },
+        };
+        Some(Self { word: folded(word.trim_end_matches('*')), kind, means })
+    }
+
+    /// How many bytes of a text it takes, if the text starts with it.
+    fn len_in(&self, text: &str) -> Option<usize> {
+        match &self.kind {
+            Kind::Unspaced(longer) if longer.iter().any(|longer| text.starts_with(longer)) => None,
+            Kind::Unspaced(_) => phrase_len(text, &self.word, true),
+            Kind::Phrase { open } => phrase_len(text, &self.word, *open),
+            Kind::Whole | Kind::Beginning => None,
+        }
+    }
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    let mut tables = Tables { topics: Default::default(), headings: HashMap::new() };
+    let mut tables =
+        Tables { topics: Default::default(), headings: HashMap::new(), keywords: HashMap::new() };
     for file in FILES {
         let mut section = "";
         for line in file.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
@@ -163,12 +200,20 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             for item in line.split(',').map(str::trim).filter(|item| !item.is_empty()) {
                 match Topic::ALL.into_iter().find(|(_, name)| *name == section) {
                     Some((topic, _)) => tables.topics[topic as usize].add(item),
+                    None if section == "keywords" => {
+                        let Some(keyword) = Keyword::new(item) else { continue };
+                        let Some(first) = keyword.word.chars().next() else { continue };
+                        tables.keywords.entry(first).or_default().push(keyword);
+                    }
                     None => tables
                         .headings
                         .extend(item.split_once(" = ").map(|(own, name)| (folded(own), name))),
                 }
             }
         }
+    }
+    for keywords in tables.keywords.values_mut() {
+        keywords.sort_by_key(|keyword| std::cmp::Reverse(keyword.word.len()));
     }
     tables
 });
@@ -192,7 +237,7 @@ pub(crate) fn find(topic: Topic, lower: &str, rest: &str, from: usize) -> Option
     if !is_unspaced(first) {
         let whole = |entry: &&Entry| match entry.kind {
             Kind::Unspaced(_) => false,
-            Kind::Phrase { open } => starts_with_phrase(rest, entry.word, open),
+            Kind::Phrase { open } => phrase_len(rest, entry.word, open).is_some(),
             Kind::Whole => entry.word == lower,
             Kind::Beginning => lower.starts_with(entry.word),
         };
@@ -225,23 +270,39 @@ pub(crate) fn find(topic: Topic, lower: &str, rest: &str, from: usize) -> Option
     })
 }
 
-/// Whether a text starts with the words of a phrase, in any case; if it is `open`, its last word may
-/// go on.
-fn starts_with_phrase(text: &str, phrase: &str, open: bool) -> bool {
-    let mut rest = text.chars().flat_map(char::to_lowercase);
-    let curly = |c: char| if c == '’' { '\'' } else { c };
-    for expected in phrase.chars() {
-        if rest.next().map(curly) != Some(expected) {
-            return false;
+/// How many bytes of a text a phrase in lower case takes, if the text starts with it, in any case; if
+/// it is `open`, its last word may go on.
+fn phrase_len(text: &str, phrase: &str, open: bool) -> Option<usize> {
+    let mut expected = phrase.chars();
+    let mut rest = text.chars();
+    while !expected.as_str().is_empty() {
+        for lower in rest.next()?.to_lowercase() {
+            let plain = if lower == '’' { '\'' } else { lower };
+            if expected.next() != Some(plain) {
+                return None;
+            }
         }
     }
-    open || !rest.next().is_some_and(char::is_alphanumeric)
+    let goes_on = rest.as_str().starts_with(char::is_alphanumeric);
+    (open || !goes_on).then(|| text.len() - rest.as_str().len())
 }
 
 /// The first word of a topic in a text, as it is in the list.
 pub(crate) fn first(topic: Topic, text: &str) -> Option<&'static str> {
-    tokens(text).find_map(|(start, token)| {
-        Some(find(topic, &token.to_lowercase(), &text[start..], 0)?.word)
+    all(topic, text).next().map(|found| found.word)
+}
+
+/// The words of a topic in a text, each with its place in the text; of a token in a script with
+/// spaces, the first.
+pub(crate) fn all(topic: Topic, text: &str) -> impl Iterator<Item = Found> {
+    tokens(text).flat_map(move |(start, token)| {
+        let lower = token.to_lowercase();
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let found = find(topic, &lower, &text[start..], from)?;
+            from = found.start + found.len.max(1);
+            Some(Found { start: start + found.start, ..found })
+        })
     })
 }
 
@@ -278,7 +339,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Whether a character belongs to a script that puts no spaces between words.
-pub(crate) fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
@@ -315,6 +376,20 @@ pub(crate) fn heading(title: &str) -> Option<&'static str> {
     TABLES.headings.get(&folded(title)).copied()
 }
 
+/// Whether two headings mean the same, each in any language.
+pub fn same_heading(one: &str, other: &str) -> bool {
+    let english = |title| heading(title).unwrap_or(title);
+    english(one.trim()).eq_ignore_ascii_case(english(other.trim()))
+}
+
+/// The English keyword for which a text of another language starts, and how many bytes of it are the
+/// word: `WHEN` for `Wenn der Platz fehlt`.
+pub(crate) fn keyword(text: &str) -> Option<(&'static str, usize)> {
+    let first = text.chars().next()?.to_lowercase().next()?;
+    let keywords = TABLES.keywords.get(&first)?;
+    keywords.iter().find_map(|keyword| Some((keyword.means, keyword.len_in(text)?)))
+}
+
 fn folded(title: &str) -> String {
     title.trim().to_lowercase().replace('’', "'")
 }
@@ -331,7 +406,8 @@ mod tests {
             }
             for line in file.lines().filter(|line| line.starts_with('[')) {
                 let name = line.trim_matches(['[', ']']);
-                assert!(name == "headings" || Topic::ALL.iter().any(|(_, known)| *known == name));
+                let other = ["headings", "keywords"].contains(&name);
+                assert!(other || Topic::ALL.iter().any(|(_, known)| *known == name), "{name}");
             }
         }
         for (own, heading) in &TABLES.headings {
@@ -343,6 +419,11 @@ mod tests {
             for name in HEADINGS.iter().filter(|name| !same.contains(name)) {
                 let there = |end: &str| file.contains(&format!(" = {name}{end}"));
                 assert!(there(",") || there("\n"), "{name} in {file:.40}");
+            }
+        }
+        for file in &FILES[1..] {
+            for keyword in ["GIVEN", "WHEN", "THEN", "AND"] {
+                assert!(file.contains(&format!(" = {keyword}")), "{keyword} in {file:.40}");
             }
         }
         let words = TABLES
@@ -358,6 +439,32 @@ mod tests {
                     "{word}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn keywords_of_steps_are_whole_words() {
+        for (text, expected) in [
+            ("Wenn der Platz fehlt", Some(("WHEN", "Wenn"))),
+            ("wenn: x", Some(("WHEN", "wenn"))),
+            ("Gegeben sei ein Nutzer", Some(("GIVEN", "Gegeben sei"))),
+            ("Gegebenheiten", None),
+            ("ÉTANT DONNÉ QU’il", Some(("GIVEN", "ÉTANT DONNÉ QU’"))),
+            ("Etant donnée", Some(("GIVEN", "Etant donnée"))),
+            ("Lorsqu'il", Some(("WHEN", "Lorsqu'"))),
+            ("Y otra", Some(("AND", "Y"))),
+            ("Ya", None),
+            ("當磁碟已滿", Some(("WHEN", "當"))),
+            ("當前使用者", None),
+            ("那么显示错误", Some(("THEN", "那么"))),
+            ("もし失敗", Some(("WHEN", "もし"))),
+            ("もしくは", None),
+            ("前提条件", None),
+            ("WHEN x", None),
+            ("", None),
+        ] {
+            let found = keyword(text).map(|(means, len)| (means, &text[..len]));
+            assert_eq!(found, expected, "{text}");
         }
     }
 

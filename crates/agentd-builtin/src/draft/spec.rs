@@ -2,26 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::figures::{Figure, Side, figure};
-use super::points::plain;
-use super::wording::worded;
+use super::figures::{Comparison, Limit, Measure, Role, limit};
+use super::points::{plain, sentences};
+use super::reading::{case, read};
+use super::wording::{Worded, worded};
 use super::{Brief, DRAFTED, OPEN, capital, short, title_of};
 use agentd_core::check;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::language::same_heading;
 use agentd_core::span::Uncompared;
 use agentd_core::text::{Line, Prose};
 
 /// The longest title of a requirement or scenario, in characters.
 const TITLE: usize = 80;
 
-/// What holds of nearly everything, for projects that want more scenarios than were found.
-const MORE: [(&str, &str, &str, &str); 4] = [
-    ("Used twice", "a first use that was accepted", "it is used again", "the result is the same"),
-    ("Nothing else changes", "what worked before", "this change is built", "it still works"),
-    ("Empty input", "no input at all", "it is used", "it is refused with an error message"),
-    ("Interrupted", "a use that has begun", "it is interrupted", "nothing is stored half"),
-];
+/// For so many scenarios that nobody has said, places are kept.
+const MOST_PLACES: usize = 100;
 
 /// The arguments of `create_spec`.
 pub fn spec(brief: &Brief, id: &SpecId) -> Value {
@@ -46,22 +43,13 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
             "priority": if number == first { "high" } else { "medium" },
         }));
     }
-    scenarios.push(scenario(
-        &unique("Wrong or missing input is refused", &mut names),
-        "input that is missing, malformed or not allowed",
-        "what this spec describes is used with it",
-        "it is refused with an error message that says what is wrong, and nothing is stored",
-    ));
-    let more = brief.extras.scenario_min_count.saturating_sub(scenarios.len());
-    for (name, given, when, then) in MORE.iter().cycle().take(more.min(100)) {
-        scenarios.push(scenario(&unique(name, &mut names), given, when, then));
-    }
     let mut overview = format!(
         "What the change `{}` asks of {}.\n\n{DRAFTED}",
         brief.change,
         title_of(id).to_lowercase()
     );
-    let open = super::open_questions(&brief.description, &brief.answers);
+    let mut open = super::open_questions(&brief.description, &brief.answers);
+    open.extend(missing_scenarios(brief, &mut scenarios));
     if !open.is_empty() {
         overview.push_str(&format!("\n\n{OPEN}\n"));
         overview.extend(open.iter().map(|point| format!("\n- {}", plain(point))));
@@ -76,12 +64,30 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
     })
 }
 
+/// The question for the scenarios that the project wants and the description says nothing of: nobody
+/// invents them. A spec without them is refused, so that their places are kept.
+fn missing_scenarios(brief: &Brief, drafted: &mut Vec<Value>) -> Option<String> {
+    let (wanted, said) = (brief.extras.scenario_min_count, drafted.len());
+    for number in said + 1..=wanted.min(said + MOST_PLACES) {
+        drafted.push(scenario(
+            &format!("Not said yet ({number} of {wanted})"),
+            &format!(
+                "a description that says {said} of the {wanted} scenarios which this project wants"
+            ),
+            "a person has said what else must hold",
+            "that stands here",
+        ));
+    }
+    (said < wanted).then(|| {
+        format!("the project wants {wanted} scenarios, and the description says {said}: which others must hold?")
+    })
+}
+
 /// The arguments of `write_spec` for a project that wants headings which `create_spec` does
 /// not write; none where it wants none.
 pub(crate) fn spec_with_headings(brief: &Brief, id: &SpecId) -> Option<Value> {
     let standard = ["Overview", "Requirements", "Acceptance Criteria"];
-    let is_standard =
-        |wanted: &&String| standard.iter().any(|own| own.eq_ignore_ascii_case(wanted));
+    let is_standard = |wanted: &&String| standard.iter().any(|own| same_heading(own, wanted));
     let wanted: Vec<&String> =
         brief.extras.required_headings.iter().filter(|wanted| !is_standard(wanted)).collect();
     if wanted.is_empty() {
@@ -136,48 +142,81 @@ fn unique(name: &str, names: &mut Vec<String>) -> String {
     found
 }
 
-/// What shows that a point holds; a figure in it is tried at its limit and on the other side of it.
+/// What shows that a point holds: in the case that it names, and on both sides of its limit.
 fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value> {
+    let built = "a project in which this change is built";
     let tried = format!("this is tried: {point}");
-    let Some(Figure { amount, what, side, below }) = figure(point) else {
-        return vec![scenario(
-            &unique(title, names),
-            "a project in which this change is built",
-            &tried,
-            "it does what it says, and the person who tried it can see that",
-        )];
+    let alone = sentences(point);
+    let is_clear = alone.len() == 1 && matches!(worded(point), Worded::Sentence(_));
+    if let Some(cases) = at_limit(point).filter(|_| is_clear) {
+        let cases = cases.into_iter().map(|(name, given, then)| {
+            let given = given.as_deref().unwrap_or(built);
+            scenario(&unique(&format!("{name}: {title}"), names), given, &tried, &then)
+        });
+        return cases.collect();
+    }
+    if let [sentence] = alone.as_slice()
+        && is_clear
+        && let Some((case, holds)) = case(sentence, &read(sentence))
+    {
+        return vec![scenario(&unique(title, names), built, case, &format!("this holds: {holds}"))];
+    }
+    let then = "it does what it says, and the person who tried it can see that";
+    vec![scenario(&unique(title, names), built, &tried, then)]
+}
+
+/// The limit of a point, tried: each time a name, what is given where that is more than the change
+/// itself, and what is seen.
+fn at_limit(point: &str) -> Option<Vec<(String, Option<String>, String)>> {
+    let Limit { amount, measure, comparison, role, count } = limit(point)?;
+    let (side, includes) = match comparison {
+        Comparison::AtMost => ("at most", true),
+        Comparison::LessThan => ("less than", false),
+        Comparison::AtLeast => ("at least", true),
+        Comparison::MoreThan => ("more than", false),
+        Comparison::After => ("after", true),
     };
-    let other = match (side, below) {
-        (Side::UpTo, _) => format!("more than {amount}"),
-        (Side::From, Some(below)) => format!("{below}, which is less than {amount}"),
-        (Side::From, None) => format!("less than {amount}"),
+    if role == Role::Bound && measure == Measure::Time {
+        // How long it takes is seen, and not given.
+        let then = format!("the time that this names is measured, and is {side} {amount}");
+        return Some(vec![(capital(&format!("{side} {amount}")), None, then)]);
+    }
+    let of = |amount: &str| match (measure, comparison) {
+        (Measure::Time, Comparison::After) => format!("a wait of {amount}"),
+        (Measure::Time, _) => format!("a duration of {amount}"),
+        (Measure::Count, _) => format!("a count of {amount}"),
+        (Measure::Size, _) => format!("a size of {amount}"),
+        (Measure::Share, _) => format!("a share of {amount}"),
+        (Measure::Rate, _) => format!("a rate of {amount}"),
     };
-    let (at, beyond, name) = match side {
-        Side::From => (
-            "the rule applies, and the person who tried it can see that",
-            "the rule does not apply yet",
-            "Below",
-        ),
-        Side::UpTo => (
-            "it is within the limit, and the person who tried it can see that",
-            "it is beyond the limit, and an error message says so",
-            "Above",
-        ),
+    // The other side of an amount that belongs to its side, and that side of one that does not.
+    let upwards = matches!(comparison, Comparison::AtMost | Comparison::MoreThan);
+    let (word, near) = match upwards {
+        true => ("more than", count.and_then(|count| count.checked_add(1))),
+        false => ("less than", count.and_then(|count| count.checked_sub(1))),
     };
-    vec![
-        scenario(
-            &unique(&format!("At {amount}: {title}"), names),
-            &format!("{what} of {amount}"),
-            &tried,
-            at,
-        ),
-        scenario(
-            &unique(&format!("{name} {amount}: {title}"), names),
-            &format!("{what} of {other}"),
-            &tried,
-            beyond,
-        ),
-    ]
+    let beside = match near {
+        Some(near) => of(&format!("{near}, which is {word} {amount}")),
+        None => of(&format!("{word} {amount}")),
+    };
+    let then = |inside: bool| {
+        let then = match (role, inside) {
+            (Role::Trigger, true) => "the rule applies, and the person who tried it can see that",
+            (Role::Trigger, false) => "the rule does not apply",
+            (Role::Bound, true) => {
+                "it is within the limit, and the person who tried it can see that"
+            }
+            (Role::Bound, false) => {
+                "it is outside of the limit, and the person who tried it can see that"
+            }
+        };
+        then.to_owned()
+    };
+    let name = if upwards { "Above" } else { "Below" };
+    Some(vec![
+        (format!("At {amount}"), Some(of(&amount)), then(includes)),
+        (format!("{name} {amount}"), Some(beside), then(!includes)),
+    ])
 }
 
 /// A spec in which everything is fixed that a rule can fix, and what that was.
@@ -225,16 +264,6 @@ pub fn fixed(spec: &Spec) -> (Spec, Vec<String>) {
                 ));
             }
         }
-    }
-    if !fixed.scenarios.is_empty() && !fixed.scenarios.iter().any(check::is_unhappy) {
-        let failing = scenario(
-            &unique("Wrong or missing input is refused", &mut names),
-            "input that is missing, malformed or not allowed",
-            "what this spec describes is used with it",
-            "it is refused with an error message, and nothing is stored",
-        );
-        fixed.scenarios.push(from_value(&failing));
-        notes.push("there is a scenario for wrong input now".to_owned());
     }
     (fixed, notes)
 }

@@ -1,6 +1,8 @@
 //! Rules for the words of requirements. They are heuristics: none of them is
 //! HIGH, and each names the word that it stumbled over.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use crate::diagnostic::Diagnostic;
@@ -131,6 +133,12 @@ pub fn vague_words(text: &str) -> Vec<&'static str> {
 /// Whether a text says that something must or should be, in any language.
 pub fn obliges(text: &str) -> bool {
     language::first(Topic::Obligation, text).is_some()
+}
+
+/// The words that say that something must or should be, by their places in a text.
+pub fn obligations(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let found = language::all(Topic::Obligation, text);
+    found.map(|found| found.start..found.start + found.len)
 }
 
 /// TBD, TODO and their like, as they stand in a text.

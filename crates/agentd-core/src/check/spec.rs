@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::spec::{Keyword, Scenario, Spec};
 use crate::frontmatter;
 use crate::ids::SpecId;
+use crate::language;
 use crate::outline::Outline;
 use crate::rules;
 use crate::span::{Span, word_in};
@@ -127,9 +128,8 @@ fn check_sections(
     if !extras.required_headings.is_empty() {
         let outline = Outline::scan(text);
         for wanted in &extras.required_headings {
-            let there =
-                outline.headings.iter().any(|h| h.title.of(text).eq_ignore_ascii_case(wanted));
-            if !there {
+            let is_wanted = |title: &str| language::same_heading(title, wanted);
+            if !outline.headings.iter().any(|heading| is_wanted(heading.title.of(text))) {
                 found.push(
                     rules::REQUIRED_HEADING.at(top, format!("the heading `{wanted}` is missing")),
                 );

@@ -349,8 +349,12 @@ fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {
             .strip_prefix("- ")
             .or_else(|| bare.strip_prefix("* "))
             .or_else(|| bare.strip_prefix("+ "));
-        let found = steps_of(bullet.unwrap_or(bare));
-        if found.is_empty() && bullet.is_none() && line.starts_with([' ', '\t']) {
+        let indented = line.starts_with([' ', '\t']);
+        let mut found = steps_of(bullet.unwrap_or(bare));
+        if found.is_empty() && (bullet.is_some() || !indented) {
+            found.extend(translated_step(bullet.unwrap_or(bare)));
+        }
+        if found.is_empty() && bullet.is_none() && indented {
             // A wrapped bullet continues, indented.
             if let Some(last) = steps.last_mut() {
                 *last = Step::new(last.keyword, &format!("{} {bare}", last.text));
@@ -409,6 +413,26 @@ fn steps_of(line: &str) -> Vec<Step> {
         steps.push(Step::new(keyword, &line[text_start..end]));
     }
     steps
+}
+
+/// A step that starts with the word of another language. Without stars around it, a small letter makes
+/// it prose.
+fn translated_step(line: &str) -> Option<Step> {
+    let bold = line.strip_prefix("**");
+    let text = bold.unwrap_or(line);
+    if bold.is_none() && text.starts_with(char::is_lowercase) {
+        return None;
+    }
+    let (means, len) = language::keyword(text)?;
+    let keyword = Keyword::ALL.into_iter().find(|keyword| keyword.label() == means)?;
+    let (word, rest) = text.split_at(len);
+    let said = match bold {
+        Some(_) => rest.trim_start_matches([':', '：']).strip_prefix("**")?,
+        None if word.contains(language::is_unspaced) || word.ends_with(['\'', '’']) => rest,
+        None if rest.is_empty() || rest.starts_with([' ', ':', '\t']) => rest,
+        None => return None,
+    };
+    Some(Step::new(keyword, said.trim_start_matches(['：', '，', '、', ',', ' '])))
 }
 
 /// Writes a spec as agentd does.

@@ -105,6 +105,78 @@ fn a_spec_is_written_over_with_its_headings() {
     }
 }
 
+/// The words of steps, as Cucumber's languages have them: plain, with stars, with a colon.
+#[test]
+fn steps_are_read_in_every_language() {
+    let read = |steps: &str| {
+        let text = format!("## Acceptance Criteria\n\n### Scenario: A\n\n{steps}\n");
+        let mut scenarios = spec::parse(&text).value.scenarios;
+        let steps = scenarios.pop().unwrap().steps;
+        steps.iter().map(|s| format!("{} {}", s.keyword.label(), s.text)).collect::<Vec<_>>()
+    };
+    for [given, when, then, and] in [
+        ["Gegeben sei ", "Wenn ", "Dann ", "Und "],
+        ["Gegeben: ", "wenn ", "DANN ", "Aber "],
+        ["Étant donné que ", "Quand ", "Alors ", "Et "],
+        ["Etant donnée ", "Lorsqu'", "Donc ", "Mais qu’"],
+        ["Soit ", "Lorsque ", "Alors ", "Et que "],
+        ["Dado ", "Cuando ", "Entonces ", "Y "],
+        ["假如", "当", "那么", "并且"],
+        ["假設", "當", "那麼", "而且"],
+        ["前提 ", "もし、", "ならば", "かつ"],
+    ] {
+        let expected = ["GIVEN a", "WHEN b", "THEN c", "AND d"];
+        let bold = |word: &str| {
+            let word = word.trim_end_matches([' ', '、']);
+            match word.strip_suffix(':') {
+                Some(word) => format!("**{word}:** "),
+                None => format!("**{word}** "),
+            }
+        };
+        let steps = [(given, "a"), (when, "b"), (then, "c"), (and, "d")];
+        let bullets = steps.map(|(word, text)| format!("- {}{text}\n", bold(word)));
+        assert_eq!(read(&bullets.concat()), expected, "{given}");
+        // Without stars, a small letter begins prose.
+        if !when.starts_with(char::is_lowercase) {
+            let bullets = steps.map(|(word, text)| format!("* {word}{text}\n"));
+            assert_eq!(read(&bullets.concat()), expected, "{given}");
+            let lines = steps.map(|(word, text)| format!("{word}{text}\n"));
+            assert_eq!(read(&lines.concat()), expected, "{given}");
+        }
+    }
+    for prose in [
+        "- wenn es geht",
+        "- Wenngleich",
+        "- 当前用户的名字",
+        "- もしくは",
+        "- **Wenn es geht**",
+        "- Dann-Zweig",
+    ] {
+        assert_eq!(read(&format!("- **WHEN** x\n- **THEN** y\n{prose}")), ["WHEN x", "THEN y"]);
+    }
+    // A wrapped line goes on, whatever its first word.
+    assert_eq!(read("- **WHEN** x\n  Und y"), ["WHEN x Und y"]);
+}
+
+#[test]
+fn required_headings_are_found_in_every_language() {
+    for names in SPECS {
+        let wanted = ["Data Model", "Modelo de datos", "schnittstellen"];
+        let required_headings = wanted.map(str::to_owned).to_vec();
+        let extras = Extras { required_headings, ..Extras::default() };
+        let report = |text: String| {
+            let doc = Doc::new(Source::Text(text), spec::parse);
+            check::main_spec(&SpecId::new("a").unwrap(), &doc, &extras)
+        };
+        let report_of_all = report(spec_text(names));
+        assert!(report_of_all.is_none(), "{names:?}: {report_of_all:?}");
+        let without = spec_text(names).replace(&format!("## {}\n", names[5]), "## Else\n");
+        let found = report(without).map(|report| report.diagnostics).unwrap_or_default();
+        let codes: Vec<&str> = found.iter().map(|finding| finding.rule.code).collect();
+        assert_eq!(codes, ["S014", "S014"], "{names:?}");
+    }
+}
+
 /// What one document says twice is read where it is English.
 #[test]
 fn an_english_heading_comes_before_one_of_another_language() {

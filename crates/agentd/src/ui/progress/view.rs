@@ -231,7 +231,9 @@ pub(super) fn ended(label: &str, end: StepEnd<'_>, columns: usize, paint: Paint)
     let end = match end {
         // That it is ready is said once, at the end.
         StepEnd::Done { summary, verdict, usage, cost_usd, time } => {
-            let summary = summary.strip_suffix(" - Ready for implementation!").unwrap_or(summary);
+            let ready = [" - Ready for implementation!", " - Ready for the archive!"];
+            let said = ready.iter().find_map(|ready| summary.strip_suffix(ready));
+            let summary = said.unwrap_or(summary);
             StepEnd::Done { summary, verdict, usage, cost_usd, time }
         }
         end => end,

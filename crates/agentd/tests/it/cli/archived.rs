@@ -60,7 +60,8 @@ const COMMANDS: &[(&[&str], Does)] = &[
     (&["verify", ID], Shows(ID)),
     // Serves until it is stopped.
     (&["view", ID], Other),
-    (&["replay", ID], Shows(ID)),
+    // Plays its calls again, in another directory.
+    (&["replay", ID], Other),
 ];
 
 /// A change that agentd has archived, which edited one requirement and removed another.

@@ -21,7 +21,7 @@ use crate::document::spec::Spec;
 use crate::documents::{Doc, Documents, Source};
 use crate::ids::{ChangeId, RequirementId, SpecId};
 use crate::language;
-use crate::layout::{self, ChangeFile};
+use crate::layout::{self, ArchiveName, ChangeFile};
 use crate::nearest::nearest;
 use crate::outline::Outline;
 use crate::rules;
@@ -58,8 +58,10 @@ pub type MainSpecs = BTreeMap<SpecId, BTreeSet<RequirementId>>;
 /// A file that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckedFile {
-    /// A document of a change.
+    /// A document of an open change.
     Change(ChangeId, ChangeFile),
+    /// A document of an archived change.
+    Archived(ArchiveName, ChangeFile),
     /// A main spec.
     MainSpec(SpecId),
     /// Something among specs that is not a spec, by its path in the project.
@@ -70,8 +72,17 @@ impl CheckedFile {
     /// Which document of its change it is, if it is one.
     pub fn in_change(&self) -> Option<&ChangeFile> {
         match self {
-            Self::Change(_, file) => Some(file),
+            Self::Change(_, file) | Self::Archived(_, file) => Some(file),
             Self::MainSpec(_) | Self::Stray(_) => None,
+        }
+    }
+
+    /// The same document of a change that was archived.
+    #[must_use]
+    pub fn in_archive(self, name: &ArchiveName) -> Self {
+        match self {
+            Self::Change(_, file) => Self::Archived(name.clone(), file),
+            elsewhere => elsewhere,
         }
     }
 
@@ -79,6 +90,9 @@ impl CheckedFile {
     pub fn path(&self) -> String {
         match self {
             Self::Change(change, file) => file.path_in_project(change).to_string(),
+            Self::Archived(name, file) => {
+                layout::archived_change(name).join(&file.path()).to_string()
+            }
             Self::MainSpec(spec) => layout::main_spec(spec).to_string(),
             Self::Stray(path) => path.clone(),
         }

@@ -44,7 +44,6 @@ use agentd_core::check;
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::GitCommit;
 use agentd_core::document::issue_fate::{earlier, fates};
-use agentd_core::document::review_block::Issue;
 use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
@@ -75,7 +74,7 @@ pub use implementation::implementation;
 pub use outlook::Outlook;
 pub use plan::{LostSession, LostSessionQuestion, Mode, Planned, plan};
 pub use provenance::NotIndependent;
-use report::StepSummary;
+use report::{Found, StepSummary};
 pub use report::{Progress, Watch};
 pub use reproposal::{PlannerSession, repropose};
 pub use single_step::{Coming, ComingStep, StepKind, Stepping, Until, coming, step as single_step};
@@ -122,6 +121,8 @@ pub struct Workflow<'w> {
     changed_before: Vec<SeenFile>,
     /// How many steps were begun.
     begun: usize,
+    /// Whether what a review found was shown.
+    showed_findings: bool,
 }
 
 impl std::fmt::Debug for Workflow<'_> {
@@ -174,7 +175,7 @@ impl<'w> Workflow<'w> {
         let (kept, played) = (RefCell::new(None), BTreeMap::new());
         let (reviewed_tree, users_files, out) = (None, None, BTreeSet::new());
         let (context_is_new, tested, changed_before) = (false, false, Vec::new());
-        let begun = 0;
+        let (begun, showed_findings) = (0, false);
         Self {
             agents,
             change,
@@ -190,6 +191,7 @@ impl<'w> Workflow<'w> {
             tested,
             changed_before,
             begun,
+            showed_findings,
         }
     }
 }
@@ -208,11 +210,19 @@ impl Workflow<'_> {
         (self.watch)(Progress::Warning(text));
     }
 
-    /// Shows what was found before it is worked on: nobody is asked, but somebody may watch.
-    fn show_findings(&mut self, issues: &[Issue]) {
-        let mut sorted = issues.to_vec();
-        sorted.sort_by_key(|issue| (issue.severity, issue.number));
-        (self.watch)(Progress::Findings(&sorted));
+    /// Shows what a review found.
+    fn show_found(&mut self, found: Option<Found>) {
+        let Some(Found { summary, issues }) = found else { return };
+        self.showed_findings = true;
+        (self.watch)(Progress::Findings { summary: &summary, issues: &issues });
+    }
+
+    /// Shows what is about to be worked on, if an earlier command has found it: nobody is asked, but
+    /// somebody may watch.
+    fn show_unless_shown(&mut self, found: Option<Found>) {
+        if !self.showed_findings {
+            self.show_found(found);
+        }
     }
 
     /// Warns of other open changes that touch the same: now it is cheap to talk about it.
@@ -286,7 +296,7 @@ impl Workflow<'_> {
         });
         match &result {
             Ok((report, checked)) => {
-                let StepSummary { text, verdict } = if report.asked {
+                let StepSummary { text, verdict, found } = if report.asked {
                     "asks you something".to_owned().into()
                 } else {
                     summary(report, checked).into()
@@ -300,6 +310,7 @@ impl Workflow<'_> {
                     cost_usd: report.cost_usd,
                     duration: report.duration,
                 });
+                self.show_found(found);
             }
             Err(error) => {
                 // Ctrl-C is not a failure of the agent.

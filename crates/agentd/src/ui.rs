@@ -20,7 +20,6 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 
 use agentd_engine::opening::Repair;
-use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
@@ -96,11 +95,6 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// Stdout, for data.
-    pub(crate) fn out(&self) -> AutoStream<io::StdoutLock<'static>> {
-        AutoStream::auto(io::stdout()).lock()
-    }
-
     /// Whether a person can be asked.
     pub(crate) fn can_prompt(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()

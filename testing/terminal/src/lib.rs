@@ -11,5 +11,5 @@ mod screen;
 mod svg;
 
 pub use pty::{CTRL_C, DOWN, Terminal};
-pub use screen::{Recording, Row, Run, Shown, Style};
+pub use screen::{Recording, Row, Run, Shown, Style, at_last};
 pub use svg::{COLUMNS, picture};

@@ -49,6 +49,11 @@ impl Terminal {
         Self::start_with(command, false, COLUMNS)
     }
 
+    /// The same, on a terminal of so many columns.
+    pub fn start_wide_for_stderr(command: &mut Command, columns: u16) -> Self {
+        Self::start_with(command, false, columns)
+    }
+
     fn start_with(command: &mut Command, stdout: bool, columns: u16) -> Self {
         let master = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
         grantpt(&master).unwrap();

@@ -110,6 +110,21 @@ impl Recording {
     }
 }
 
+/// What is on a screen of so many columns after all that was printed on it: the text, and the text with
+/// its colors.
+pub fn at_last(printed: &str, columns: u16) -> (String, String) {
+    let size = |n| NonZeroU16::new(n).unwrap();
+    let mut parser = vt100::Parser::new(size(ROWS), size(columns.max(1)), 0);
+    parser.process(printed.as_bytes());
+    let screen = parser.screen();
+    let plain: Vec<String> = screen.rows(0, columns).collect();
+    let used = plain.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |last| last + 1);
+    let plain = plain.iter().take(used).map(|row| format!("{}\n", row.trim_end())).collect();
+    let colored = screen.rows_formatted(0, columns).take(used);
+    let colored = colored.map(|row| format!("{}\n", row.trim_end())).collect();
+    (plain, colored)
+}
+
 /// A row as it is now.
 fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();

@@ -31,12 +31,16 @@ pub struct Allowed {
 pub(super) fn own_text<'t>(file: &CheckedFile, text: &'t str) -> &'t str {
     match file {
         CheckedFile::MainSpec(_)
-        | CheckedFile::Change(_, ChangeFile::Spec(_) | ChangeFile::Tasks) => text,
-        CheckedFile::Change(_, ChangeFile::Proposal) if text.contains(MARK) => {
+        | CheckedFile::Change(_, ChangeFile::Spec(_) | ChangeFile::Tasks)
+        | CheckedFile::Archived(_, ChangeFile::Spec(_) | ChangeFile::Tasks) => text,
+        CheckedFile::Change(_, ChangeFile::Proposal)
+        | CheckedFile::Archived(_, ChangeFile::Proposal)
+            if text.contains(MARK) =>
+        {
             let end = review_block::find(text).first().map_or(text.len(), |(span, _)| span.start);
             &text[..end]
         }
-        CheckedFile::Change(..) | CheckedFile::Stray(_) => "",
+        CheckedFile::Change(..) | CheckedFile::Archived(..) | CheckedFile::Stray(_) => "",
     }
 }
 

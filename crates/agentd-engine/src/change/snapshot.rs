@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use agentd_core::check::{self, Extras, FileReport, MainSpecs};
 use agentd_core::document::round::{self, Round};
+use agentd_core::document::spec;
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::{self, ChangeFile, RunName};
+use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::recording::Run;
 use agentd_core::run_format::Record;
 use agentd_core::state::State;
@@ -118,17 +119,40 @@ impl Snapshot {
 
     /// What is wrong with the change, by file.
     pub fn findings(&self, project: &Project, extras: &Extras) -> Vec<FileReport> {
-        self.findings_against(&main_specs_for(project, &self.documents), extras)
+        let mut main = main_specs_for(project, &self.documents);
+        if self.change.archived().is_some() {
+            self.add_bases(&mut main);
+        }
+        self.findings_against(&main, extras)
+    }
+
+    /// Adds what an archived change has removed or renamed: the main specs no longer have it.
+    fn add_bases(&self, main: &mut MainSpecs) {
+        for id in self.documents.specs.keys() {
+            let base = self.change.read_if_exists(&ChangeFile::Base(id.clone()));
+            if let Ok(Some(base)) = base {
+                let base = spec::parse(&base).value;
+                main.entry(id.clone()).or_default().extend(check::requirement_ids(&base));
+            }
+        }
     }
 
     /// The same, where the main specs are known.
     pub(crate) fn findings_against(&self, main: &MainSpecs, extras: &Extras) -> Vec<FileReport> {
         let mut reports = self.documents.findings(main, extras);
-        let dir = layout::change_dir(self.id());
+        let dir = self.change.dir_in_project();
         let path = |stray: &Entry| format!("{dir}/specs/{}", stray.name);
         reports.extend(self.strays.iter().map(|stray| check::stray_spec(&stray.name, path(stray))));
         check::cap(&mut reports);
-        reports
+        self.placed(reports)
+    }
+
+    /// Findings in the files of the change, where these are.
+    pub(crate) fn placed(&self, reports: Vec<FileReport>) -> Vec<FileReport> {
+        let Some(name) = self.change.archived() else { return reports };
+        let placed =
+            |report: FileReport| FileReport { file: report.file.in_archive(name), ..report };
+        reports.into_iter().map(placed).collect()
     }
 }
 

@@ -71,11 +71,11 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
     Ok(validated)
 }
 
-/// What is wrong with a change.
+/// What is wrong with a change, be it open or archived.
 pub fn validate(project: &Project, snapshot: &Snapshot, extras: &Extras) -> Vec<FileReport> {
     let mut reports = snapshot.findings(project, extras);
     add_unproven(project, snapshot, &mut reports);
-    reports
+    snapshot.placed(reports)
 }
 
 /// Adds what the documents claim and nothing proves. No gate relies on these findings: workflows
@@ -95,7 +95,10 @@ fn add_unproven(project: &Project, snapshot: &Snapshot, reports: &mut Vec<FileRe
     let is_foreign = |role: Role, hash: &Digest| !known.includes(hash) && !is_new(role, hash);
     add(ChangeFile::Proposal, foreign_plan_reviews(snapshot, state, is_foreign));
     add(ChangeFile::Review, foreign_code_review(snapshot, state, is_foreign));
-    add(ChangeFile::Tasks, unproven_ticks(project, snapshot, state));
+    // The code of an archived change was judged before, and has moved on since.
+    if snapshot.change().archived().is_none() {
+        add(ChangeFile::Tasks, unproven_ticks(project, snapshot, state));
+    }
 }
 
 /// The reviews that agentd has taken.

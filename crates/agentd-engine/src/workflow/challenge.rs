@@ -15,7 +15,7 @@ use agentd_core::step_name::StepName;
 use super::clarify;
 use super::generate::write_context;
 use super::provenance::{authors_of, last_actor};
-use super::report::StepSummary;
+use super::report::{Found, StepSummary};
 use super::{Action, Call, Mode, Report, Verdict, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::receipts;
@@ -47,10 +47,12 @@ pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, Wor
     if stands(workflow, &state)? {
         return retake(workflow, plan);
     }
-    if unread_verdict(workflow)?.is_none() {
-        ask(workflow)?;
-    } else {
-        workflow.note("a review of this plan is there already; taking its verdict");
+    match unread_verdict(workflow)? {
+        None => ask(workflow)?,
+        Some(review) => {
+            workflow.note("a review of this plan is there already; taking its verdict");
+            workflow.show_found(Found::in_plan(&review));
+        }
     }
     take_verdict(workflow)?;
     workflow.report(Action::Challenged)
@@ -111,7 +113,8 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let result = workflow.run(call, |report| {
         let review = report.after.documents.reviews().last();
         let verdict = review.map(|review| Verdict::Plan(review.verdict));
-        StepSummary { text: review.map(verdict_line).unwrap_or_default(), verdict }
+        let text = review.map(verdict_line).unwrap_or_default();
+        StepSummary { text, verdict, found: review.and_then(Found::in_plan) }
     });
     match result {
         Err(WorkflowError::Step(StepError::NoArtifact { agent, cause, .. })) => {

@@ -18,7 +18,7 @@ use super::commits::{commit_work, repository};
 use super::generate::write_context;
 use super::implement::{all_proven, is_work, last_session, still_approved};
 use super::provenance::{authors_of, last_actor};
-use super::report::StepSummary;
+use super::report::{Found, StepSummary};
 use super::{Action, Call, Progress, Report, Rounds, Verdict, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::receipts;
@@ -83,15 +83,16 @@ pub(super) fn tests_stand(workflow: &Workflow<'_>, rounds: Rounds) -> Result<boo
 /// Has the code reviewed, unless a verdict waits to be taken, and moves the phase by the verdict.
 pub(super) fn judge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     implementing(workflow)?;
-    if unread(workflow)?.is_none() {
+    if let Some(review) = unread(workflow)? {
+        workflow.note("a review of this implementation is there already; taking its verdict");
+        workflow.show_found(Found::in_code(&review));
+    } else {
         workflow.check_independence(Role::Implementer, Role::Reviewer)?;
         all_proven(workflow)?;
         if workflow.agents.config.implementation.test_command.is_none() {
             run_tests(workflow)?;
         }
         ask(workflow)?;
-    } else {
-        workflow.note("a review of this implementation is there already; taking its verdict");
     }
     take(workflow)?;
     workflow.report(Action::Reviewed)
@@ -263,7 +264,7 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         |report| {
             let review = report.after.documents.review.value();
             let verdict = review.verdict.map(Verdict::Code);
-            StepSummary { text: verdict_line(review), verdict }
+            StepSummary { text: verdict_line(review), verdict, found: Found::in_code(review) }
         },
     );
     match result {

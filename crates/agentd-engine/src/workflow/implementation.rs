@@ -12,6 +12,7 @@ use super::implement::{
     Asked, TaskSelection, Ticked, build, commit_done, is_work, next_layer, prove_ticks, read_tasks,
     start, wanted_tasks,
 };
+use super::report::Found;
 use super::{Action, Report, Rounds, Workflow, WorkflowError, bug_test};
 use crate::change::staleness;
 
@@ -97,7 +98,7 @@ pub(super) fn perform(
         }
         CodeStep::Fix => {
             if let Some(review) = taken_review(workflow, &workflow.state()?)? {
-                workflow.show_findings(&review.issues);
+                workflow.show_unless_shown(Found::in_code(&review));
             }
             run_fix(workflow)?;
         }

@@ -11,6 +11,7 @@ use super::challenge::challenge_valid;
 use super::decisions::{self, NewDecision, PlanChoice};
 use super::format::{self, Format};
 use super::generate::{self, Missing};
+use super::report::Found;
 use super::reproposal::revise;
 use super::{Action, PlannerSession, Report, Rounds, Verdict, Workflow, WorkflowError, revision};
 
@@ -163,7 +164,8 @@ pub(super) fn perform(
             if mode == Mode::Automatic
                 && let Some(review) = workflow.documents()?.reviews().last()
             {
-                workflow.show_findings(&review.issues);
+                let found = Found::in_plan(review);
+                workflow.show_unless_shown(found);
             }
             let revised = revise(workflow, session)?;
             workflow.note(revised.says);

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
-use agentd_core::document::review_block::Issue;
+use agentd_core::document::review::{CodeVerdict, Review};
+use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
 use agentd_core::event::AgentEvent;
 use agentd_core::outcome::Usage;
 use agentd_core::state::TestRun;
 use agentd_core::step_name::StepName;
+use agentd_core::text::Prose;
 
 use super::Verdict;
 use super::outlook::Outlook;
@@ -67,8 +69,14 @@ pub enum Progress<'a> {
         /// Why it need not be done.
         why: &'a str,
     },
-    /// What a review found that the workflow now has worked on, the heaviest first.
-    Findings(&'a [Issue]),
+    /// What a review found: as soon as its step has ended, or before it is worked on if an earlier
+    /// command has found it.
+    Findings {
+        /// The reviewer's summary.
+        summary: &'a str,
+        /// What was found, in the order of the review.
+        issues: &'a [Issue],
+    },
     /// The tests begin.
     TestsStarted {
         /// The command line.
@@ -90,10 +98,38 @@ pub type Watch<'w> = dyn FnMut(Progress<'_>) + 'w;
 pub(super) struct StepSummary {
     pub(super) text: String,
     pub(super) verdict: Option<Verdict>,
+    pub(super) found: Option<Found>,
+}
+
+/// What a review found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) summary: String,
+    pub(super) issues: Vec<Issue>,
+}
+
+impl Found {
+    /// What is worth showing of a review; nothing if it approves without an issue.
+    pub(super) fn of(summary: &Prose, issues: &[Issue], is_approved: bool) -> Option<Self> {
+        let found = || Self { summary: summary.to_string(), issues: issues.to_vec() };
+        (!is_approved || !issues.is_empty()).then(found)
+    }
+
+    /// The same of a review of a plan.
+    pub(super) fn in_plan(review: &ReviewBlock) -> Option<Self> {
+        let is_approved = review.verdict == PlanVerdict::Approved;
+        Self::of(&review.summary, &review.issues, is_approved)
+    }
+
+    /// The same of a review of code.
+    pub(super) fn in_code(review: &Review) -> Option<Self> {
+        let is_approved = review.verdict == Some(CodeVerdict::Approved);
+        Self::of(&review.summary, &review.issues, is_approved)
+    }
 }
 
 impl From<String> for StepSummary {
     fn from(text: String) -> Self {
-        Self { text, verdict: None }
+        Self { text, ..Self::default() }
     }
 }

@@ -272,7 +272,7 @@ fn a_missing_agent_is_named_with_a_hint() {
     agent_not_installed: claude failed: cannot start `/nowhere/claude`: No such file or directory (os error 2)
     hint: install it with `npm install -g @anthropic-ai/claude-code`, or set `command` in [claude]
     hint: or name another agent in [roles]: agentd/config.toml
-    hint: or draft and check plans by rules, without a model: run the command with `--agent builtin`
+    hint: for a plan alone, `--agent builtin` drafts and checks it by rules, without a model
     ");
 }
 

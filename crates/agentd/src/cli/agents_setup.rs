@@ -20,13 +20,13 @@ use agentd_engine::guard::sandbox;
 use agentd_engine::guard::trust::{Consent, Trusted};
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::store::{Project, RunLock};
-use agentd_engine::workflow::begin;
+use agentd_engine::workflow::{Report, begin};
 
 use super::Context;
 use super::trust::{self, trusted};
 use crate::error::CommandError;
 use crate::ui::Ui;
-use crate::ui::progress::ProgressMode;
+use crate::ui::progress::{Found, ProgressMode};
 
 /// What every command that calls agents takes.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -103,6 +103,8 @@ pub(crate) struct AgentRun {
     warned: Cell<bool>,
     /// The agents that this command has called, by the role that they played.
     played: RefCell<BTreeMap<Role, AgentKind>>,
+    /// What the person has seen last of what reviews found.
+    found: RefCell<Option<Found>>,
 }
 
 impl AgentRun {
@@ -123,6 +125,20 @@ impl AgentRun {
     /// The agents that this command has called so far, by the role that they played.
     pub(crate) fn played(&self) -> BTreeMap<Role, AgentKind> {
         self.played.borrow().clone()
+    }
+
+    /// Remembers what was shown of what reviews found.
+    pub(crate) fn have_shown(&self, found: Option<Found>) {
+        if found.is_some() {
+            self.found.replace(found);
+        }
+    }
+
+    /// Whether the person has seen what the review found that a report is about.
+    pub(crate) fn has_shown(&self, report: &Report) -> bool {
+        let is_it =
+            |(summary, issues): &Found| *summary == report.summary && *issues == report.issues;
+        self.found.borrow().as_ref().is_some_and(is_it)
     }
 
     /// The lock that says that nobody else runs this change.
@@ -161,8 +177,8 @@ pub(crate) fn agents_for(
     let lock = project.try_run_lock(change, &context.holder())?;
     let agents = agents_in(context, project, config)?;
     begin::enter_checkout(&agents, &lock)?;
-    let (warned, played) = (Cell::new(false), RefCell::default());
-    Ok(AgentRun { agents, lock, warned, played })
+    let (warned, played, found) = (Cell::new(false), RefCell::default(), RefCell::default());
+    Ok(AgentRun { agents, lock, warned, played, found })
 }
 
 /// What calls need in a project, with these settings.

@@ -7,6 +7,7 @@ use agentd_core::command_line::CommandLine;
 use agentd_core::config::GitCommit;
 use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
+use agentd_core::document::changelog::Touched;
 use agentd_core::document::review;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
@@ -23,6 +24,7 @@ use agentd_engine::explain::ErrorDetails;
 use agentd_engine::git::Git;
 use agentd_engine::store::Project;
 use agentd_engine::workflow;
+use anstyle::Style;
 use serde::Serialize;
 
 use super::agents_setup::agents_for;
@@ -219,6 +221,11 @@ impl Output for ArchivePreview {
         screen.note(&self.totals.to_string());
         if let Some(refused) = &self.refused {
             screen.warn(&format!("it would not be archived now: {refused}"));
+        } else if screen.columns().is_some() {
+            let archive = Command::Archive.on(&self.change_id);
+            screen.note(&format!(
+                "Nothing was changed: this was a dry run. To archive it: {archive}"
+            ));
         }
         Ok(())
     }
@@ -316,7 +323,13 @@ impl Output for ArchiveReport {
         writeln!(screen, "{BOLD}{id}{BOLD:#} is archived in {path}")?;
         let width = self.specs.iter().map(|spec| spec.spec.as_str().len()).max().unwrap_or(0);
         for spec in &self.specs {
-            writeln!(screen, "  {:width$}  {}", spec.spec, fit_list(spec))?;
+            match screen.columns() {
+                Some(_) => {
+                    let label = format!("  {:width$}  ", spec.spec.as_str());
+                    screen.labeled(&label, &in_words(&spec.touched))?;
+                }
+                None => writeln!(screen, "  {:width$}  {}", spec.spec, fit_list(spec))?,
+            }
         }
         for renumbering in &self.renumbered {
             writeln!(screen, "  {}", renumbered(renumbering))?;
@@ -327,7 +340,6 @@ impl Output for ArchiveReport {
 
     #[cfg(test)]
     fn sample() -> Self {
-        use agentd_core::document::changelog::Touched;
         let spec = SpecId::new("auth-flow").unwrap();
         let [from, to] = ["R1", "R2"].map(|id| id.parse::<RequirementId>().unwrap());
         let touched = Touched {
@@ -359,7 +371,27 @@ impl Output for ArchiveReport {
     }
 }
 
-/// What happens to a spec: `new +R1 ~R2 -R3 →R4`; of many, the first.
+/// What has happened to a spec, for people: `new, R1 and R2 added, R3 edited`.
+fn in_words(touched: &Touched) -> String {
+    const SHOWN: usize = 12;
+    let named = |ids: &[RequirementId], how: &str| {
+        let more = ids.len().saturating_sub(SHOWN);
+        let named: Vec<String> = ids.iter().take(SHOWN).map(ToString::to_string).collect();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!ids.is_empty()).then(|| format!("{how} {}{more}", named.join(", ")))
+    };
+    let parts = [
+        touched.created.then(|| "new".to_owned()),
+        named(&touched.added, "added"),
+        named(&touched.edited, "edited"),
+        named(&touched.removed, "removed"),
+        named(&touched.renamed, "renamed"),
+        (!touched.other.is_empty()).then(|| counted(touched.other.len(), "other piece")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What has happened to a spec, for programs: `new +R1 ~R2 -R3 →R4`; of many, the first.
 fn fit_list(spec: &SpecChange) -> String {
     const SHOWN: usize = 24;
     let touched = &spec.touched;
@@ -415,24 +447,28 @@ fn show_conflicts(
     request: &Request<'_>,
     conflicts: &[SpecConflict],
 ) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    for SpecConflict { spec, conflict } in conflicts {
-        let what = printable(&conflict.what);
-        writeln!(out, "{BAD}conflict{BAD:#}: {spec}: {what} {}", conflict.kind.says())?;
-        let ours = ChangeFile::Spec(spec.clone()).path_in_project(request.change);
-        let side = |text: &Option<String>, none: &str| {
-            text.as_deref().map_or_else(|| format!("({none})"), |text| printable(text).into_owned())
-        };
-        writeln!(out, "{DIM}<<<<<<< {}{DIM:#}", layout::main_spec(spec))?;
-        writeln!(out, "{}", side(&conflict.main, "not there").trim_end())?;
-        writeln!(out, "{DIM}||||||| when the change began{DIM:#}")?;
-        writeln!(out, "{}", side(&conflict.base, "not there, or not known").trim_end())?;
-        writeln!(out, "{DIM}======={DIM:#}")?;
-        writeln!(out, "{}", side(&conflict.change, "removed").trim_end())?;
-        writeln!(out, "{DIM}>>>>>>> {ours}{DIM:#}\n")?;
+    context.ui.show(|screen| conflicts.iter().try_for_each(|it| conflict_text(screen, request, it)))
+}
+
+/// A conflict, with its three sides as git shows them.
+fn conflict_text(
+    screen: &mut Screen<'_>,
+    request: &Request<'_>,
+    SpecConflict { spec, conflict }: &SpecConflict,
+) -> io::Result<()> {
+    let about = format!("{spec}: {} {}", conflict.what, conflict.kind.says());
+    screen.labeled(&format!("{BAD}conflict{BAD:#}: "), &about)?;
+    let ours = ChangeFile::Spec(spec.clone()).path_in_project(request.change);
+    for (mark, side, none) in [
+        (format!("<<<<<<< {}", layout::main_spec(spec)), &conflict.main, "not there"),
+        ("||||||| when the change began".to_owned(), &conflict.base, "not there, or not known"),
+        ("=======".to_owned(), &conflict.change, "removed"),
+    ] {
+        writeln!(screen, "{DIM}{mark}{DIM:#}")?;
+        let text = side.as_ref().map_or_else(|| format!("({none})"), Clone::clone);
+        screen.paragraph(text.trim_end(), Style::new())?;
     }
-    out.flush()?;
-    Ok(())
+    writeln!(screen, "{DIM}>>>>>>> {ours}{DIM:#}\n")
 }
 
 fn conflict_error(request: &Request<'_>, conflicts: Vec<SpecConflict>) -> CommandError {

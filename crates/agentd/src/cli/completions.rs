@@ -1,12 +1,18 @@
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agentd_core::document::spec;
+use agentd_core::document::tasks::{self, Status};
 use agentd_core::error_kind::Kind;
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::ChangeFile;
 use agentd_core::rules;
+use agentd_engine::change::documents::load_main_spec;
 use agentd_engine::opening;
-use agentd_engine::store::{Project, UserDirs};
+use agentd_engine::store::{Change, Project, UserDirs};
 use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
@@ -25,10 +31,15 @@ const VARIABLE: &str = "AGENTD_COMPLETE";
 const ZSH_FIRST: &str = "\nif [[ ${funcstack[1]} == _agentd ]]; then\n    \
     _clap_dynamic_completer_agentd \"$@\"\nfi\n";
 
+/// What bash gets beyond the script of clap: bash breaks words at `:` and `=`, which are part of an ID
+/// such as `auth-flow:R1`. The pieces are joined again before agentd is asked, and what bash has
+/// already is taken off the answers.
+const BASH_WORDS: &str = include_str!("completions/words.bash");
+
 /// Print a completion script for a shell.
 ///
-/// Completes commands, options, and the names of changes, specs, documents and codes: the script asks
-/// agentd, so it stays right when agentd is updated.
+/// Completes commands, options, and the names of changes, specs, requirements, tasks, documents and
+/// rules: the script asks agentd, so it stays right when agentd is updated.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd completions bash > ~/.local/share/bash-completion/completions/agentd\n  agentd completions zsh > \"${fpath[1]}/_agentd\"\n  agentd completions fish > ~/.config/fish/completions/agentd.fish"
@@ -49,8 +60,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     completer.write_registration(VARIABLE, "agentd", "agentd", "agentd", &mut script)?;
     let mut script = String::from_utf8_lossy(&script).into_owned();
-    if args.shell == Shell::Zsh {
-        script.push_str(ZSH_FIRST);
+    match args.shell {
+        Shell::Zsh => script.push_str(ZSH_FIRST),
+        Shell::Bash => script.push_str(BASH_WORDS),
+        _ => {}
     }
     context.ui.print(&CompletionScript { shell: args.shell.to_string(), script })?;
     Ok(ExitCode::SUCCESS)
@@ -98,9 +111,13 @@ enum Names {
     Archived,
     /// A change or a main spec.
     ChangesAndSpecs,
+    /// A change, a spec, or a requirement of one.
+    Requirements,
+    /// Tasks of the change that is named.
+    Tasks,
     /// A document of a change.
     Documents,
-    /// The code of a rule, or the kind of an error.
+    /// The code or the name of a rule, or the kind of an error.
     Codes,
     /// A command of agentd.
     Commands,
@@ -121,7 +138,9 @@ const NAMED: &[(&str, &str, Names)] = &[
     ("fix", "id", Names::Open),
     ("give", "id", Names::Open),
     ("impl", "id", Names::Open),
+    ("impl", "tasks", Names::Tasks),
     ("implement", "id", Names::Open),
+    ("implement", "tasks", Names::Tasks),
     ("log", "id", Names::Changes),
     ("man", "command", Names::Commands),
     ("overlap", "id", Names::Open),
@@ -137,9 +156,9 @@ const NAMED: &[(&str, &str, Names)] = &[
     ("status", "id", Names::Changes),
     ("step", "id", Names::Open),
     ("take", "id", Names::Open),
-    ("trace", "id", Names::ChangesAndSpecs),
+    ("trace", "id", Names::Requirements),
     ("unarchive", "id", Names::Archived),
-    ("validate", "id", Names::Open),
+    ("validate", "id", Names::Changes),
     ("verify", "id", Names::Changes),
     ("view", "id", Names::Changes),
 ];
@@ -158,27 +177,50 @@ fn definition() -> Command {
     })
 }
 
+/// A name, and what it is in a few words.
+struct Named {
+    name: String,
+    about: Option<String>,
+}
+
+impl From<String> for Named {
+    fn from(name: String) -> Self {
+        Self { name, about: None }
+    }
+}
+
 fn candidates(names: Names, typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let words: Vec<OsString> = std::env::args_os().collect();
     let all = match names {
-        Names::Codes => codes(),
+        Names::Codes => codes(&typed),
         Names::Commands => commands(),
-        names => project(&words).map(|project| listed(&project, names, &words)).unwrap_or_default(),
+        names => project(&words)
+            .map(|project| listed(&project, names, &words, &typed))
+            .unwrap_or_default(),
     };
-    let fitting = all.into_iter().filter(|name| name.starts_with(&*typed));
-    fitting.map(CompletionCandidate::new).collect()
+    let fitting = all.into_iter().filter(|named| named.name.starts_with(&*typed));
+    let candidate =
+        |named: Named| CompletionCandidate::new(named.name).help(named.about.map(Into::into));
+    fitting.map(candidate).collect()
 }
 
-fn commands() -> Vec<String> {
+fn commands() -> Vec<Named> {
     let all = super::definition();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
-    shown.map(|command| command.get_name().to_owned()).collect()
+    shown.map(|command| command.get_name().to_owned().into()).collect()
 }
 
-fn codes() -> Vec<String> {
-    let rules = rules::ALL.iter().map(|rule| rule.code.to_string());
-    rules.chain(Kind::ALL.iter().map(ToString::to_string)).collect()
+/// Rules by their codes and, once something is typed, by their names; then the kinds of errors.
+fn codes(typed: &str) -> Vec<Named> {
+    let about = |about: &str| Some(about.to_owned());
+    let rules = rules::ALL.iter();
+    let codes =
+        rules.clone().map(|rule| Named { name: rule.code.to_owned(), about: about(rule.name) });
+    let names = rules.filter(|_| !typed.is_empty());
+    let names = names.map(|rule| Named { name: rule.name.to_owned(), about: about(rule.code) });
+    let kinds = Kind::ALL.iter().map(|kind| kind.to_string().into());
+    codes.chain(names).chain(kinds).collect()
 }
 
 /// The project that is completed in: that of `-C`, or of the current directory. Nothing is repaired,
@@ -191,7 +233,7 @@ fn project(words: &[OsString]) -> Option<Project> {
     opening::open_to_list(Path::new(&start), UserDirs::from_env()).ok()
 }
 
-fn listed(project: &Project, names: Names, words: &[OsString]) -> Vec<String> {
+fn listed(project: &Project, names: Names, words: &[OsString], typed: &str) -> Vec<Named> {
     let open = || project.open_everywhere().unwrap_or_default().into_iter();
     let open = || open().map(|(id, _)| id.to_string());
     let archived = || project.archived_everywhere().unwrap_or_default().into_iter();
@@ -199,30 +241,90 @@ fn listed(project: &Project, names: Names, words: &[OsString]) -> Vec<String> {
     let archived = || archived().rev().map(|(name, _)| name.change.to_string());
     let specs = || project.spec_ids().map(|listed| listed.ids).unwrap_or_default();
     let specs = || specs().into_iter().map(|id| id.to_string());
-    let mut found: Vec<String> = match names {
+    let found: Vec<String> = match names {
         Names::Open => open().collect(),
         Names::Archived => archived().collect(),
         Names::Changes => open().chain(archived()).collect(),
         Names::ChangesAndSpecs => open().chain(specs()).chain(archived()).collect(),
-        Names::Documents => return documents(project, words),
-        Names::Codes => codes(),
-        Names::Commands => commands(),
+        Names::Requirements if typed.contains(':') => return requirements(project, typed),
+        Names::Requirements => {
+            let ids = open().chain(specs()).chain(specs_of_changes(project)).chain(archived());
+            return once_each(ids.map(Named::from).chain(requirements(project, typed)));
+        }
+        Names::Tasks => return tasks(project, words),
+        Names::Documents => documents(project, words),
+        Names::Codes => return codes(typed),
+        Names::Commands => return commands(),
     };
-    let mut seen = std::collections::BTreeSet::new();
-    found.retain(|name| seen.insert(name.clone()));
-    found
+    once_each(found.into_iter().map(Named::from))
+}
+
+fn once_each(all: impl Iterator<Item = Named>) -> Vec<Named> {
+    let mut seen = BTreeSet::new();
+    all.filter(|named| seen.insert(named.name.clone())).collect()
+}
+
+/// The specs of open changes, which may not be main specs yet.
+fn specs_of_changes(project: &Project) -> Vec<String> {
+    let open = project.open_everywhere().unwrap_or_default().into_iter();
+    let of_change =
+        |(id, home): (ChangeId, Project)| Some(home.change(&id).ok()?.spec_ids().ok()?.ids);
+    open.filter_map(of_change).flatten().map(|id| id.to_string()).collect()
+}
+
+/// The requirements of the spec that was typed: those of the main spec, then those that open changes
+/// give it.
+fn requirements(project: &Project, typed: &str) -> Vec<Named> {
+    let Ok(id) = SpecId::new(typed.split(':').next().unwrap_or_default()) else {
+        return Vec::new();
+    };
+    let main = load_main_spec(project, &id).text().map(str::to_owned);
+    let open = project.open_everywhere().unwrap_or_default().into_iter();
+    let of_change = |(change, home): (ChangeId, Project)| {
+        home.change(&change).ok()?.read(&ChangeFile::Spec(id.clone())).ok()
+    };
+    let texts = main.into_iter().chain(open.filter_map(of_change));
+    let named = texts.flat_map(|text| {
+        let requirements = spec::parse(&text).value.requirements.into_iter();
+        let named = requirements.map(|requirement| Named {
+            name: format!("{id}:{}", requirement.id),
+            about: Some(requirement.title.to_string()),
+        });
+        named.collect::<Vec<_>>()
+    });
+    once_each(named)
+}
+
+/// The change that is named on the line, or the only one that is open.
+fn change(project: &Project, words: &[OsString]) -> Option<Change> {
+    let named = words.iter().rev().filter_map(|word| word.to_str());
+    let change = named.into_iter().find_map(|word| {
+        let home = project.home_of(&ChangeId::new(word).ok()?);
+        home.find_change(word).ok().flatten()
+    });
+    change.or_else(|| match project.open_everywhere().ok()?.as_slice() {
+        [(only, home)] => home.change(only).ok(),
+        _ => None,
+    })
+}
+
+/// The tasks that are not done yet.
+fn tasks(project: &Project, words: &[OsString]) -> Vec<Named> {
+    let Some(change) = change(project, words) else { return Vec::new() };
+    let text = change.read(&ChangeFile::Tasks).unwrap_or_default();
+    let tasks = tasks::parse(&text).value.tasks.into_iter();
+    let open = tasks.filter(|task| task.status != Status::Done);
+    let named =
+        open.map(|task| Named { name: task.id.to_string(), about: Some(task.title.to_string()) });
+    named.collect()
 }
 
 /// The documents of the change that is named on the line.
 fn documents(project: &Project, words: &[OsString]) -> Vec<String> {
-    let named = words.iter().rev().filter_map(|word| word.to_str());
-    let change = named.into_iter().find_map(|word| {
-        let home = project.home_of(&agentd_core::ids::ChangeId::new(word).ok()?);
-        home.find_change(word).ok().flatten()
-    });
-    let specs = change.and_then(|change| change.spec_ids().ok()).map(|listed| listed.ids);
+    let specs = change(project, words).and_then(|change| change.spec_ids().ok());
+    let specs = specs.map(|listed| listed.ids).unwrap_or_default();
     let fixed = super::show::NAMED.iter().map(|(name, _)| (*name).to_owned());
-    let specs = specs.unwrap_or_default().into_iter().map(|id| id.to_string());
+    let specs = specs.into_iter().map(|id| id.to_string());
     fixed.chain(["plan".to_owned()]).chain(specs).collect()
 }
 

@@ -143,7 +143,8 @@ pub(super) fn take_to_plan(
         }
         let question = decisions::question(&agents.project, &id, mode)?;
         let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
-            break (report, false, None);
+            let shown = agents.has_shown(&report);
+            break (report, shown, None);
         };
         match answer(context, &agents, &id, &report, &question)? {
             Then::Continue => {}
@@ -206,7 +207,7 @@ fn answer(
         let root = agents.project.root();
         agents.cancel.while_waiting(|| ask::note_for_planner(id, root))
     };
-    if question.gate != Gate::Approved {
+    if question.gate != Gate::Approved && !agents.has_shown(report) {
         show_issues();
     }
     let last_revision = decisions::last_revision(&agents.project.change(id)?.snapshot()?);

@@ -257,6 +257,7 @@ pub(crate) fn run_workflow<T>(
         workflow::Workflow::new(agents, change.clone(), &now, &mut watch, agents.lock());
     let result = work(&mut workflow);
     agents.have_played(workflow.played());
+    agents.have_shown(display.found());
     drop(display);
     result.map_err(|error| {
         show_findings(context, &error);
@@ -356,8 +357,9 @@ pub(crate) struct Outcome<'o> {
 impl<'o> Outcome<'o> {
     /// The result of a command that asks nobody: what comes next is for the report to say.
     pub(crate) fn new(change: &'o ChangeId, report: &'o Report, agents: &AgentRun) -> Self {
+        let shown = agents.has_shown(report);
         let (mode, agents) = (mode(agents, false), agents.played());
-        Self { change, report, mode, agents, exit_code: false, shown: false, next: None }
+        Self { change, report, mode, agents, exit_code: false, shown, next: None }
     }
 }
 

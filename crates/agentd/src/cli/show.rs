@@ -96,7 +96,9 @@ fn render(screen: &mut Screen<'_>, file: &str, text: &str, columns: usize) -> io
 fn is_for_people(line: &str) -> bool {
     let line = line.trim();
     let is_comment = line.starts_with("<!--") && line.ends_with("-->");
-    !is_comment && !line.starts_with("- **Plan:** sha256:") && line != "- **Location:**"
+    let is_digest = ["- **Plan:** sha256:", "- **Plan**: sha256:"];
+    let is_digest = is_digest.iter().any(|field| line.starts_with(field));
+    !is_comment && !is_digest && !["- **Location:**", "- **Location**:"].contains(&line)
 }
 
 /// The documents of a plan, one after the other.

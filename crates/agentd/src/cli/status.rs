@@ -13,6 +13,7 @@ use agentd_core::document::review::Review;
 use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
 #[cfg(test)]
 use agentd_core::next_step::Command;
 use agentd_core::next_step::NextStep;
@@ -110,6 +111,9 @@ pub(super) struct StatusReport {
     record: Option<String>,
     /// What `agentd validate` finds.
     validation: Counts,
+    /// How much of the plan is missing, in words, if something is.
+    #[serde(skip)]
+    unwritten: Option<&'static str>,
     /// How many findings the documents allow.
     allowed: usize,
     tasks: Progress,
@@ -261,10 +265,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let findings = check::counts(&reports);
     let position = position::position(&project, &snapshot, findings.high)?;
     // What is not written yet is no mistake.
-    let findings = match position.course.standing {
-        Standing::Unfinished => counts_without_missing(&reports),
-        _ => findings,
+    let is_there = |file| snapshot.documents.has(&file);
+    let unwritten = match (is_there(ChangeFile::Proposal), is_there(ChangeFile::Tasks)) {
+        (false, false) => Some("not written yet"),
+        (true, true) if position.course.standing != Standing::Unfinished => None,
+        _ => Some("not all written yet"),
     };
+    let unwritten = unwritten.filter(|_| snapshot.change().archived().is_none());
+    let findings = if unwritten.is_some() { counts_without_missing(&reports) } else { findings };
     let mut report = report(&snapshot, findings, position, context.now())?;
     if args.fleet {
         carrier::sightings::look(&context.project()?, &GitTool::default(), context.now())?;
@@ -275,6 +283,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let setup = snapshot.state_if_begun()?.and_then(|state| state.git.as_ref());
     report.git = setup.map(|setup| GitPlace::new(&project, setup));
     report.allowed = check::allowed(&reports);
+    report.unwritten = unwritten;
     report.budget_usd = config.budget.max_cost_usd;
     report.foreign_reviews = foreign_reviews(&reports);
     context.ui.print(&report)?;
@@ -352,6 +361,7 @@ fn report(
         record,
         validation,
         allowed: 0,
+        unwritten: None,
         tasks: summary.tasks,
         layers: summary::layers(&snapshot.documents),
         calls: state.llm_calls.len(),
@@ -439,6 +449,7 @@ impl Output for StatusReport {
             record: Some("STATE.yaml was edited".to_owned()),
             validation: Counts::default(),
             allowed: 2,
+            unwritten: None,
             tasks,
             layers: vec![LayerProgress { layer: Layer::Data, progress: tasks }],
             calls: 3,

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use agentd_core::command_line::CommandLine;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::CommandError;
 use crate::ui::Ui;
@@ -15,7 +15,9 @@ use crate::ui::progress::ProgressMode;
 pub(super) fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let wrong = error.use_stderr();
     let json = args.iter().any(|arg| arg == "--json");
-    if wrong && (json || std::io::stderr().is_terminal()) {
+    // Without a command, people get the help, as it is.
+    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if wrong && (json || (std::io::stderr().is_terminal() && !is_help)) {
         // On a terminal, too: clap does not break its lines.
         let ui = Ui { json, pages: false, progress: ProgressMode::Plain };
         let usage = usage_error(error);

@@ -14,19 +14,20 @@ use serde::Serialize;
 use super::Context;
 use crate::error::CommandError;
 use crate::ui::diagnostics::{self, Allowed, Omitted};
-use crate::ui::{BAD, DIM, GOOD, Output, Screen};
+use crate::ui::{BAD, BOLD, DIM, GOOD, Output, Screen};
 
 /// Check the documents of a change, or of the whole project.
 ///
 /// Checks frontmatter, headings, requirement ids, scenarios, references, tasks and their
 /// order, and the wording of requirements. Exits with 1 if there are HIGH findings; with
-/// `--strict`, also if there are MEDIUM ones.
+/// `--strict`, also if there are MEDIUM ones. An archived change is checked against the main specs
+/// that it began with.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd validate add-oauth\n  agentd validate --all --strict\n  agentd validate --all --sarif > agentd.sarif     for code hosts\n  agentd validate --json | jq '.diagnostics[].code'"
 )]
 pub(crate) struct Args {
-    /// Change ID; optional if only one change is open.
+    /// Change ID, or the name of an archived change; optional if only one change is open.
     id: Option<String>,
 
     /// Check all open changes and main specs.
@@ -46,19 +47,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project =
         if args.all { context.project()? } else { context.project_of(args.id.as_deref())? };
     let extras = documents::load_config(&project)?.extras();
-    let (what, reports) = if args.all {
+    let (what, archived, reports) = if args.all {
         let found = validate::validate_all(&project, &extras)?;
         let what =
             format!("{} and {}", counted(found.changes, "change"), counted(found.specs, "spec"));
-        (what, found.reports)
+        (what, false, found.reports)
     } else {
-        let change = context.change(&project, args.id.as_deref())?;
+        let change = context.change_to_read(&project, args.id.as_deref())?;
         let (holder, now) = (context.holder(), context.now());
         // Where it cannot be written, the documents can be checked nevertheless.
-        if let Ok(Some(_)) = clarify::adopt(&project, change.id(), &holder, now) {
+        if change.archived().is_none()
+            && let Ok(Some(_)) = clarify::adopt(&project, change.id(), &holder, now)
+        {
             context.ui.note(&clarify::adopted(change.id()));
         }
-        (change.id().to_string(), validate::validate(&project, &change.snapshot()?, &extras))
+        let found = validate::validate(&project, &change.snapshot()?, &extras);
+        let archived = change.archived().is_some();
+        let what = if archived { " (archived)" } else { "" };
+        (format!("{}{what}", change.id()), archived, found)
     };
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);
@@ -75,6 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             allowed,
             rules: extras.rules.iter().map(|(code, weight)| RuleSetting { code, weight }).collect(),
             what,
+            archived,
         })?;
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -107,6 +114,9 @@ pub(super) struct ValidationReport {
     /// What was checked, in words.
     #[serde(skip)]
     what: String,
+    /// Whether that is over, so that nothing is to be edited.
+    #[serde(skip)]
+    archived: bool,
 }
 
 impl Output for ValidationReport {
@@ -138,7 +148,13 @@ impl Output for ValidationReport {
             let (line, _) = LineIndex::new(&report.text).line_column(worst.span.start);
             let explain = CommandLine::agentd(["explain", worst.rule.code]);
             let path = report.file.path();
-            writeln!(screen, "\nNext: edit {}:{line}", printable(&path))?;
+            if self.archived {
+                writeln!(screen, "\nIt is archived: what counts now are the main specs.")?;
+                let all = CommandLine::agentd(["validate", "--all"]);
+                writeln!(screen, "\nNext: {BOLD}{all}{BOLD:#}")?;
+            } else {
+                writeln!(screen, "\nNext: edit {}:{line}", printable(&path))?;
+            }
             writeln!(screen, "More about it: {explain}")?;
         }
         Ok(())
@@ -167,6 +183,7 @@ impl Output for ValidationReport {
         let allowed = vec![Allowed { code, name, message, file, line: 9, column: 4, reason }];
         let rules = vec![RuleSetting { code, weight: Weight::Low }];
         let diagnostics = vec![report];
-        Self { valid: false, counts, diagnostics, omitted, allowed, rules, what }
+        let archived = false;
+        Self { valid: false, counts, diagnostics, omitted, allowed, rules, what, archived }
     }
 }

@@ -188,7 +188,12 @@ pub(crate) fn agents(
     let mut menu = Menu::new("Which agents work on this project?", choices);
     menu.several = true;
     menu.marked = marked.to_vec();
-    "agents on PATH are marked".clone_into(&mut menu.remark);
+    let remark = if marked.contains(&true) {
+        "agents on PATH are marked"
+    } else {
+        "none of them is on PATH; without one, plans are drafted and checked by rules"
+    };
+    remark.clone_into(&mut menu.remark);
     Ok(answered(prompt::ask(&mut menu, Path::new("/")), hint)?.picks)
 }
 

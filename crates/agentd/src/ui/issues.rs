@@ -32,21 +32,20 @@ impl Screen<'_> {
 
 impl Remarks<'_> {
     fn issues(&mut self, issues: &[Issue]) {
-        let text = list(issues, self.columns().clamp(NARROW, READABLE));
+        let text = list(issues, self.columns());
         self.raw(&text);
     }
 }
 
-/// Issues as a list: severity, id, title and place on a line, what is wrong and what to do
-/// below it.
-fn list(issues: &[Issue], columns: usize) -> String {
-    let mut sorted: Vec<&Issue> = issues.iter().collect();
-    sorted.sort_by_key(|issue| (issue.severity, issue.number));
+/// Issues as a list, the heaviest first: severity, id, title and place on a line, what is wrong and
+/// what to do below it.
+pub(super) fn list(issues: &[Issue], columns: usize) -> String {
+    let columns = columns.clamp(NARROW, READABLE);
     let mut out = String::new();
-    let id_width = sorted.iter().map(|issue| format!("I{}", issue.number).len()).max().unwrap_or(0);
+    let id_width = issues.iter().map(|issue| format!("I{}", issue.number).len()).max().unwrap_or(0);
     // Severity, two spaces, id, two spaces.
     let indent = 6 + 2 + id_width + 2;
-    for issue in sorted {
+    for issue in by_weight(issues) {
         let (severity, style) = (issue.severity.label(), style(issue.severity));
         let id = format!("I{}", issue.number);
         out.push_str(&format!("{style}{severity:6}{style:#}  {DIM}{id:id_width$}{DIM:#}  "));
@@ -66,6 +65,13 @@ fn list(issues: &[Issue], columns: usize) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Issues in the order in which people read them: the heaviest first.
+pub(super) fn by_weight(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
+    let mut sorted: Vec<&Issue> = issues.iter().collect();
+    sorted.sort_by_key(|issue| (issue.severity, issue.number));
+    sorted.into_iter()
 }
 
 fn style(severity: Severity) -> Style {

@@ -385,11 +385,24 @@ impl Ui {
         printed(written.map_err(CommandError::from))
     }
 
+    /// Shows text that is no output of its own, such as what an error is about.
+    pub(crate) fn show(
+        &self,
+        text: impl FnOnce(&mut Screen<'_>) -> io::Result<()>,
+    ) -> Result<(), CommandError> {
+        printed(self.write_text(text).map_err(CommandError::from))
+    }
+
     fn print_text(&self, output: &impl Output) -> io::Result<()> {
+        self.write_text(|screen| output.text(screen))
+    }
+
+    #[expect(clippy::unused_self, reason = "only what has the terminal writes to it")]
+    fn write_text(&self, text: impl FnOnce(&mut Screen<'_>) -> io::Result<()>) -> io::Result<()> {
         let mut out = AutoStream::auto(io::stdout()).lock();
         let (columns, now) = (columns_of(io::stdout()), now());
         let mut screen = Screen::new(&mut out, Remarks::stderr(), columns, now);
-        output.text(&mut screen)?;
+        text(&mut screen)?;
         screen.flush()
     }
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use agentd_core::document::review_block::Issue;
 use agentd_core::event::AgentEvent;
 use agentd_core::text::printable;
 use agentd_engine::process::{Cancel, set_last_words};
@@ -67,7 +68,12 @@ impl ProgressMode {
 pub(crate) struct ProgressUi {
     how: How,
     roots: Roots,
+    /// The summary and the issues that were shown last.
+    found: Option<Found>,
 }
+
+/// What a review found: its summary and its issues.
+pub(crate) type Found = (String, Vec<Issue>);
 
 #[derive(Debug)]
 enum How {
@@ -132,7 +138,7 @@ impl ProgressUi {
             ProgressMode::Json => How::Json,
             ProgressMode::Silent => How::Silent,
         };
-        Self { how, roots }
+        Self { how, roots, found: None }
     }
 
     /// Says by which command one continues if agentd is killed meanwhile.
@@ -143,8 +149,18 @@ impl ProgressUi {
         self
     }
 
+    /// What was shown last of what reviews found.
+    pub(crate) fn found(&mut self) -> Option<Found> {
+        self.found.take()
+    }
+
     /// Takes note of what a workflow reports.
     pub(crate) fn watch(&mut self, progress: &Progress<'_>) {
+        if let Progress::Findings { summary, issues } = progress
+            && !matches!(self.how, How::Silent)
+        {
+            self.found = Some(((*summary).to_owned(), issues.to_vec()));
+        }
         match &mut self.how {
             How::Plain => plain(progress),
             How::Json => {
@@ -210,7 +226,9 @@ impl Live {
                 let text = match other {
                     Progress::Note(text) => wrap(text, room).join("\n"),
                     Progress::Warning(text) => warning(text, room, paint),
-                    Progress::Findings(issues) => view::findings(issues, Some(room), paint),
+                    Progress::Findings { summary, issues } => {
+                        view::findings(summary, issues, Some(room), paint)
+                    }
                     Progress::TestsEnded(run) => view::tests(run, Some(room), paint),
                     other => match ended(other) {
                         Some((label, end)) => view::ended(label, end, room, paint),
@@ -270,7 +288,7 @@ fn ends(progress: &Progress<'_>) -> bool {
         Progress::Started { .. }
         | Progress::Agent(_)
         | Progress::Skipped { .. }
-        | Progress::Findings(_)
+        | Progress::Findings { .. }
         | Progress::TestsStarted { .. }
         | Progress::Note(_)
         | Progress::Warning(_) => false,
@@ -413,7 +431,7 @@ fn plain(progress: &Progress<'_>) {
         Progress::Agent(_) => return,
         Progress::Note(text) => printable(text).into_owned(),
         Progress::Warning(text) => format!("warning: {}", printable(text)),
-        Progress::Findings(issues) => view::findings(issues, None, paint),
+        Progress::Findings { summary, issues } => view::findings(summary, issues, None, paint),
         Progress::TestsStarted { command } => {
             format!("running the tests: {}", printable(command))
         }
@@ -441,7 +459,7 @@ fn ended<'a>(progress: &Progress<'a>) -> Option<(&'a str, StepEnd<'a>)> {
         Progress::Skipped { label, why, .. } => Some((label, StepEnd::Skipped { why })),
         Progress::Started { .. }
         | Progress::Agent(_)
-        | Progress::Findings(_)
+        | Progress::Findings { .. }
         | Progress::TestsStarted { .. }
         | Progress::TestsEnded(_)
         | Progress::Note(_)

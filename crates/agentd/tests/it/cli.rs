@@ -5,6 +5,7 @@ mod adopt;
 mod archive;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod archive_kills;
+mod archived;
 mod ask_user;
 mod begin;
 mod carry;

@@ -186,9 +186,9 @@ impl Explain for StepError {
     }
 }
 
-/// How to plan without any agent.
+/// How to plan without any agent. Code cannot be written that way.
 pub(crate) const BY_RULES: &str =
-    "or draft and check plans by rules, without a model: run the command with `--agent builtin`";
+    "for a plan alone, `--agent builtin` drafts and checks it by rules, without a model";
 
 /// With more lines than this, the words of an agent are shortened where people read them.
 const FEW_LINES: usize = 8;

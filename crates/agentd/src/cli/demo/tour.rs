@@ -216,7 +216,7 @@ impl DemoReport {
             line(layout::main_spec(&spec.spec).as_str(), "what holds from now on")?;
         }
         line(self.path.as_str(), "proposal, specs, tasks and reviews")?;
-        line("  runs/", "all that the agents did, to be replayed")?;
+        line("  runs/", "all that agents did, to be replayed")?;
         title(screen, "Commits")?;
         for commit in &self.commits {
             let id = commit.id.get(..7).unwrap_or(&commit.id);

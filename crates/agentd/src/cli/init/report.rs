@@ -179,8 +179,8 @@ impl Output for InstallReport {
             }
         }
         if !commands.is_empty() {
-            let would = if *dry_run { "would be " } else { "" };
-            writeln!(screen, "\nCommands, {would}written to [implementation]:")?;
+            let written = if *dry_run { " that would be written" } else { ", written" };
+            writeln!(screen, "\nCommands{written} to [implementation]:")?;
             for purpose in ["test", "lint", "build"] {
                 let Some(Detected { command, source }) = commands.get(purpose) else { continue };
                 writeln!(screen, "  {purpose:12} {command} (from {})", printable(source))?;

@@ -96,7 +96,7 @@ fn state_of(screen: &Screen<'_>, glance: &Glance) -> String {
         (_, Some(call)) => format!("{} failed", call.step),
         (Some(issues), _) if glance.standing == Some(Standing::Waiting) && issues.total() > 0 => {
             match screen.columns() {
-                Some(_) => format!("{state}: {}", short_counts(issues)),
+                Some(_) => format!("{state}: {}", heaviest(issues)),
                 None => format!("{state}: {}", counts(issues)),
             }
         }
@@ -114,12 +114,12 @@ fn is_interrupted(call: &LlmCall) -> bool {
     call.failure == Some(FailureKind::Cancelled)
 }
 
-/// `2H 1L`
-fn short_counts(issues: Counts) -> String {
+/// `2 HIGH`: the heaviest are what matters where there is little room.
+fn heaviest(issues: Counts) -> String {
     let Counts { high, medium, low } = issues;
-    let all = [(high, "H"), (medium, "M"), (low, "L")].into_iter();
-    let found = all.filter(|(count, _)| *count > 0).map(|(count, of)| format!("{count}{of}"));
-    found.collect::<Vec<_>>().join(" ")
+    let all = [(high, "HIGH"), (medium, "MEDIUM"), (low, "LOW")];
+    let found = all.into_iter().find(|(count, _)| *count > 0);
+    found.map(|(count, of)| format!("{count} {of}")).unwrap_or_default()
 }
 
 /// `2 HIGH, 1 LOW`

@@ -6,7 +6,6 @@ use agentd_core::diagnostic::{Counts, Severity};
 use agentd_core::document::issue_fate::EarlierIssue;
 use agentd_core::figures::{clock, duration, tokens, usd};
 use agentd_core::phase::Phase;
-use agentd_core::standing::Standing;
 use agentd_core::state::LastAction;
 use agentd_core::text::{Line, counted, printable};
 use agentd_engine::change::position::Running;
@@ -88,12 +87,12 @@ pub(super) fn write(report: &StatusReport, screen: &mut Screen<'_>) -> io::Resul
         None => {
             let Counts { high, medium, low } = report.validation;
             let allowed = diagnostics::allowed_count(report.allowed);
-            let found = match screen.columns() {
+            let found = match (screen.columns(), report.unwritten) {
                 // What is missing is no mistake, and what is there may still be changed.
-                Some(_) if report.standing == Standing::Unfinished => {
-                    "not all written yet".to_owned()
+                (Some(_), Some(unwritten)) => unwritten.to_owned(),
+                (Some(_), None) if report.validation.total() == 0 => {
+                    format!("no findings{allowed}")
                 }
-                Some(_) if report.validation.total() == 0 => format!("no findings{allowed}"),
                 _ => format!("{high} HIGH, {medium} MEDIUM, {low} LOW findings{allowed}"),
             };
             field(screen, "documents", &found)?;
@@ -293,7 +292,9 @@ fn tests(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
 /// Tasks, cost, place, and what was done last.
 fn work(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
     let Progress { completed, total } = report.tasks;
-    field(screen, "tasks", &format!("{completed} of {total} done"))?;
+    if total > 0 || screen.columns().is_none() {
+        field(screen, "tasks", &format!("{completed} of {total} done"))?;
+    }
     let layers = report.layers.iter().map(|LayerProgress { layer, progress }| {
         format!("{} {}/{}", layer.name(), progress.completed, progress.total)
     });

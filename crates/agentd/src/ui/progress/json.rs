@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::activity::Roots;
 use crate::ui::escape_control;
+use crate::ui::issues::by_weight;
 use crate::ui::measure::one_line;
 
 /// The format of every line; the keys of a version never change their meaning.
@@ -69,6 +70,7 @@ enum Event<'a> {
         text: String,
     },
     Findings {
+        summary: &'a str,
         issues: Vec<Finding<'a>>,
     },
     TestsStarted {
@@ -95,6 +97,8 @@ struct Finding<'a> {
     severity: Severity,
     title: &'a str,
     location: &'a str,
+    description: &'a str,
+    recommendation: &'a str,
 }
 
 impl<'a> Finding<'a> {
@@ -104,6 +108,8 @@ impl<'a> Finding<'a> {
             severity: issue.severity,
             title: issue.title.as_str(),
             location: issue.location.as_str(),
+            description: issue.description.as_str(),
+            recommendation: issue.recommendation.as_str(),
         }
     }
 }
@@ -147,8 +153,8 @@ pub(super) fn line(progress: &Progress<'_>, roots: &Roots) -> Option<String> {
             Event::Activity { text: one_line(&super::activity::described_in(event, roots)) }
         }
         Progress::Agent(_) => return None,
-        Progress::Findings(issues) => {
-            Event::Findings { issues: issues.iter().map(Finding::new).collect() }
+        Progress::Findings { summary, issues } => {
+            Event::Findings { summary, issues: by_weight(issues).map(Finding::new).collect() }
         }
         Progress::TestsStarted { command } => Event::TestsStarted { command },
         Progress::TestsEnded(run) => Event::TestsEnded {
@@ -192,8 +198,14 @@ mod tests {
     fn the_contract_names_every_key() {
         let page = include_str!("../../../../../docs/agent-contract.md");
         let (step, label, command) = (&StepName::Challenge, "Challenge", "cargo test");
-        let finding =
-            Finding { id: "I1".to_owned(), severity: Severity::High, title: "", location: "" };
+        let finding = Finding {
+            id: "I1".to_owned(),
+            severity: Severity::High,
+            title: "",
+            location: "",
+            description: "",
+            recommendation: "",
+        };
         let events = [
             Event::StepStarted {
                 step,
@@ -222,7 +234,7 @@ mod tests {
             Event::StepFailed { step, label, message: "", duration_ms: 0 },
             Event::StepSkipped { step, label, why: "" },
             Event::Activity { text: String::new() },
-            Event::Findings { issues: vec![finding] },
+            Event::Findings { summary: "", issues: vec![finding] },
             Event::TestsStarted { command },
             Event::TestsEnded {
                 command,

@@ -4,19 +4,23 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
+use agentd_core::diagnostic::Severity;
+use agentd_core::document::review_block::{Issue, PlanVerdict};
 use agentd_core::event::{AgentEvent, Json};
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::Usage;
+use agentd_core::state::TestRun;
 use agentd_core::step_name::StepName;
+use agentd_core::text::{Line, Prose};
 use agentd_engine::git::Git;
 use agentd_engine::process::Cancel;
-use agentd_engine::workflow::Outlook;
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
+use agentd_engine::workflow::{Outlook, Verdict};
 use rustix::process::Signal;
 use terminal::{CTRL_C, DOWN, Terminal};
 
 use super::*;
-use crate::ui::ask;
+use crate::ui::{ask, measure};
 
 const DRIVER: &str = "AGENTD_PROGRESS_DRIVER";
 const ESC: &str = "\u{1b}";
@@ -40,6 +44,8 @@ fn is_driven() {
     let mut progress = ProgressUi::new(mode, Roots::default(), None);
     match &*what {
         "steps" => steps(&mut progress),
+        "running" => running(&mut progress, &ENGLISH),
+        "運行中" => running(&mut progress, &CHINESE),
         "interrupt" => interrupted(&mut progress),
         "kill" => {
             let cancel = Cancel::new().unwrap();
@@ -145,6 +151,140 @@ fn interrupted(progress: &mut ProgressUi) {
         message: "interrupted",
         duration,
     });
+}
+
+/// What agents and people say in a workflow.
+struct Texts {
+    spec: &'static str,
+    summary: &'static str,
+    title: &'static str,
+    description: &'static str,
+    recommendation: &'static str,
+    failure: &'static str,
+    doing: &'static str,
+}
+
+const ENGLISH: Texts = Texts {
+    spec: "Spec 1/2: auth-flow",
+    summary: "The limits of a session are not said, so nobody can test them.",
+    title: "A session never ends",
+    description: "R3 says that people stay signed in, and no requirement says for how long.",
+    recommendation: "Add a requirement with a limit, such as 30 minutes without a request.",
+    failure: "thread 'token::expires' panicked at src/very/long/path/to/the/tests/of/token.rs:41:9",
+    doing: "/home/me/src/a/rather/long/path/to/the/project/src/session/token.rs",
+};
+
+const CHINESE: Texts = Texts {
+    spec: "規格 1/2：登入流程",
+    summary: "會話的期限沒有說明，因此沒有人可以測試。",
+    title: "會話永遠不會結束",
+    description: "R3 要求使用者保持登入，但沒有任何需求說明多久。新增密碼登入：使用者必須輸入電子郵件與密碼，五次失敗後鎖定帳號。",
+    recommendation: "新增一個有期限的需求，例如三十分鐘沒有請求就登出，並顯示錯誤訊息。",
+    failure: "執行緒 'token::expires' 發生錯誤：預期三十分鐘後登出，但會話仍然有效，位於 src/session/token.rs:41:9",
+    doing: "src/會話/期限/以及/一個/相當/長的/路徑/通往/專案/的/檔案/token.rs",
+};
+
+/// Steps that ended in each way, what a review found, tests that failed, and a step that runs.
+fn running(progress: &mut ProgressUi, texts: &Texts) {
+    let step = &StepName::ProposalGen;
+    progress.watch(&Progress::Skipped { step, label: "Proposal", why: "it is written already" });
+    begin(progress, texts.spec);
+    done(progress, texts.spec);
+    progress.watch(&Progress::Done {
+        step: &StepName::Challenge,
+        label: "Challenge",
+        summary: "NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues",
+        verdict: Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
+        usage: Usage { input: 144_000, output: 5_120, ..Usage::default() },
+        cost_usd: 0.31,
+        duration: Duration::from_secs(125),
+    });
+    let issue = |number, severity| Issue {
+        number,
+        severity,
+        title: Line::new(texts.title),
+        location: Line::new("agentd/changes/add-oauth/specs/auth-flow.md:12"),
+        description: Prose::new(texts.description),
+        recommendation: Prose::new(texts.recommendation),
+    };
+    let issues = [issue(2, Severity::Low), issue(1, Severity::High)];
+    progress.watch(&Progress::Findings { summary: texts.summary, issues: &issues });
+    progress.watch(&Progress::Note("committed 0123456789 add-oauth: review the plan"));
+    progress.watch(&Progress::Warning(texts.summary));
+    progress.watch(&Progress::TestsEnded(&TestRun {
+        command: "cargo test".to_owned(),
+        exit_code: Some(101),
+        output_tail: Prose::new(&format!(
+            "{}\ntest result: FAILED. 41 passed; 1 failed",
+            texts.failure
+        )),
+        duration_ms: 640,
+        at: "2026-11-04T10:00:00Z".parse().unwrap(),
+        tree: None,
+        tree_after: None,
+    }));
+    progress.watch(&Progress::Started {
+        step: &StepName::Fix,
+        label: "Fix 1",
+        agent: AgentKind::Claude,
+        resumed: true,
+        outlook: &Outlook {
+            number: 7,
+            of: 9,
+            to_come: vec!["Tests".to_owned(), "Review 2".to_owned()],
+            model: Some("claude-opus-5".to_owned()),
+            spent_usd: 0.4,
+            budget_usd: Some(5.0),
+            forecast_usd: Some([0.9, 2.4]),
+        },
+    });
+    let call = AgentEvent::ToolCall {
+        id: "1".into(),
+        server: None,
+        name: "Write".into(),
+        arguments: Json::from(
+            serde_json::value::to_raw_value(&serde_json::json!({ "file_path": texts.doing }))
+                .unwrap(),
+        ),
+    };
+    progress.watch(&Progress::Agent(&call));
+    std::thread::sleep(TICK * 2);
+    // The view stays as it is.
+    std::process::exit(0);
+}
+
+/// Issue 19, part 3: what a person sees while agents work, at each width, in both languages.
+#[test]
+fn screens_of_running() {
+    let shown = |what: &str, columns: u16, color: bool| {
+        let mut command = driver(what);
+        if !color {
+            command.env("NO_COLOR", "1");
+        }
+        let (code, seen) = Terminal::start_wide_for_stderr(&mut command, columns).end();
+        assert_eq!(code, Some(0), "{seen}");
+        // How often the spinner has moved by then does not matter.
+        let still = |text: String| {
+            let moves = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
+            text.replace(moves, "⠋").replace('\u{1b}', "␛")
+        };
+        let (plain, colored) = terminal::at_last(&seen, columns);
+        for line in plain.lines() {
+            assert!(measure::width(line) <= columns.into(), "{columns}: {line:?}");
+        }
+        (still(plain), still(colored))
+    };
+    for (what, name) in [("running", "english"), ("運行中", "chinese")] {
+        let widths = std::thread::scope(|scope| {
+            let started = [60, 80, 120, 200]
+                .map(|columns| (columns, scope.spawn(move || shown(what, columns, false).0)));
+            started
+                .map(|(columns, seen)| format!("=== {columns} columns\n{}", seen.join().unwrap()))
+        });
+        let colored = shown(what, 80, true).1;
+        let all = format!("{}=== 80 columns, with colors\n{colored}", widths.concat());
+        insta::assert_snapshot!(format!("screens_of_running_{name}"), all);
+    }
 }
 
 /// What is on a screen of so many columns after all that was printed on it. Knows what

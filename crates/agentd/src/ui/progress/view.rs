@@ -7,13 +7,13 @@ use agentd_core::document::review_block::{Issue, PlanVerdict};
 use agentd_core::figures::{clock, duration, tokens, usd};
 use agentd_core::outcome::Usage;
 use agentd_core::state::TestRun;
-use agentd_core::text::{head, tail};
+use agentd_core::text::{head, printable, tail};
 use agentd_engine::workflow::{Outlook, Verdict};
 use anstyle::Style;
 
 use crate::ui::measure::{NO_BREAK, fit, fit_end, one_line, width, wrap};
 use crate::ui::region::Frame;
-use crate::ui::{BAD, BOLD, DIM, GOOD, WARN};
+use crate::ui::{BAD, BOLD, DIM, GOOD, USUAL_COLUMNS, WARN, issues};
 
 /// The frames of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -231,7 +231,9 @@ pub(super) fn ended(label: &str, end: StepEnd<'_>, columns: usize, paint: Paint)
     let end = match end {
         // That it is ready is said once, at the end.
         StepEnd::Done { summary, verdict, usage, cost_usd, time } => {
-            let summary = summary.strip_suffix(" - Ready for implementation!").unwrap_or(summary);
+            let ready = [" - Ready for implementation!", " - Ready for the archive!"];
+            let said = ready.iter().find_map(|ready| summary.strip_suffix(ready));
+            let summary = said.unwrap_or(summary);
             StepEnd::Done { summary, verdict, usage, cost_usd, time }
         }
         end => end,
@@ -355,31 +357,32 @@ pub(super) fn tests(run: &TestRun, columns: Option<usize>, paint: Paint) -> Stri
         let line = line.replace('\t', "    ");
         let line = match columns {
             Some(columns) => fit(&line, columns.saturating_sub(4)),
-            None => agentd_core::text::printable(&line).into_owned(),
+            None => printable(&line).into_owned(),
         };
         out.push_str(&format!("\n    {}", paint.in_style(DIM, line.trim_end())));
     }
     out
 }
 
-/// What a review found, one line each.
-pub(super) fn findings(issues: &[Issue], columns: Option<usize>, paint: Paint) -> String {
-    let lines = issues.iter().map(|issue| {
-        let (severity, style) = match issue.severity {
-            agentd_core::diagnostic::Severity::High => ("HIGH", BAD),
-            agentd_core::diagnostic::Severity::Medium => ("MEDIUM", WARN),
-            agentd_core::diagnostic::Severity::Low => ("LOW", DIM),
-        };
-        let place = one_line(issue.location.as_str());
-        let place = if place.is_empty() { place } else { format!(" ({place})") };
-        let text = format!("I{} {}{place}", issue.number, one_line(issue.title.as_str()));
-        let text = match columns {
-            Some(columns) => fit(&text, columns.saturating_sub(12)),
-            None => text,
-        };
-        format!("    {} {text}", paint.in_style(style, &format!("{severity:6}")))
-    });
-    lines.collect::<Vec<_>>().join("\n")
+/// What a review found: its summary and its issues, in full, since the end of the command does not
+/// repeat them.
+pub(super) fn findings(
+    summary: &str,
+    issues: &[Issue],
+    columns: Option<usize>,
+    paint: Paint,
+) -> String {
+    let summary = match columns {
+        Some(columns) => wrap(summary, columns).join("\n"),
+        None => printable(summary).into_owned(),
+    };
+    let list = issues::list(issues, columns.unwrap_or(USUAL_COLUMNS));
+    let list = if paint.0 { list } else { anstream::adapter::strip_str(&list).to_string() };
+    [summary.trim_end(), list.trim_end()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Whether there are colors.
@@ -547,6 +550,58 @@ mod tests {
             ended(label, fine, 50, PLAIN),
             "✓ Spec 1/3: auth-flow  4.5 s · 12.0k in, 345 out ·\n  $0.0123 · 4 requirements"
         );
+    }
+
+    /// Issue 19: at every width from 50, lines fit, and what is cut says so.
+    #[test]
+    fn no_width_cuts_a_word() {
+        let text = "新增密碼登入：使用者必須輸入電子郵件與密碼，五次失敗後鎖定帳號。 The limits are not said";
+        let issue = Issue {
+            number: 12,
+            severity: agentd_core::diagnostic::Severity::High,
+            title: text.into(),
+            location: "agentd/changes/add-oauth/specs/auth-flow.md:12".into(),
+            description: Prose::new(text),
+            recommendation: Prose::new(text),
+        };
+        let run = TestRun {
+            command: "cargo test".to_owned(),
+            exit_code: Some(101),
+            output_tail: Prose::new(&text.repeat(4)),
+            duration_ms: 640,
+            at: "2026-11-04T10:00:00Z".parse().unwrap(),
+            tree: None,
+            tree_after: None,
+        };
+        let running = Running {
+            doing: "Write src/session/期限/token.rs".to_owned(),
+            outlook: Outlook { to_come: vec![text.to_owned()], ..step().outlook },
+            ..step()
+        };
+        let all = |columns: usize| {
+            [
+                findings(text, std::slice::from_ref(&issue), Some(columns), PLAIN),
+                tests(&run, Some(columns), PLAIN),
+                ended("Spec 1/3: auth-flow", done(text, None), columns, PLAIN),
+                skipped(&["Proposal".to_owned()], text, columns, PLAIN),
+                at(&running, columns, 40),
+            ]
+            .join("\n")
+        };
+        let words = |text: &str| -> Vec<String> {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '…');
+            words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        };
+        let whole = words(&all(1000));
+        for columns in 50..=250 {
+            let shown = all(columns);
+            for line in shown.lines() {
+                assert!(width(line) <= columns, "{columns}: {line:?}");
+            }
+            for word in words(&shown).iter().filter(|word| !word.contains('…')) {
+                assert!(whole.contains(word), "{columns}: {word:?} in\n{shown}");
+            }
+        }
     }
 
     /// Issue 19, m7: what asks for more work has no green mark.

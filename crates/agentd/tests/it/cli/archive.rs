@@ -477,12 +477,12 @@ fn archived_changes_can_be_read() {
         assert_eq!(json(&["export", which, "--output", output])["change_id"], "add-oauth");
     }
     // What would change it does not.
-    for command in ["plan", "challenge", "impl", "decide", "revise", "drop", "validate"] {
+    for command in ["plan", "challenge", "impl", "decide", "revise", "drop"] {
         let run = project.run([command, "add-oauth"]);
         assert_ne!(run.code, 0, "{command}");
     }
     let unarchive = "take it back: agentd unarchive add-oauth";
-    for command in ["challenge", "impl", "decide", "revise", "drop", "validate"] {
+    for command in ["challenge", "impl", "decide", "revise", "drop"] {
         let error = project.run([command, "add-oauth", "--json"]).exits(1).json_error();
         assert_eq!(error["hints"][1], unarchive, "{command}");
     }
@@ -494,8 +494,7 @@ fn archived_change_is_called_archived() {
     let project = project();
     project.run(["archive"]).exits(0);
     for args in [
-        &["validate", "add-oauth"][..],
-        &["overlap", "add-oauth"],
+        &["overlap", "add-oauth"][..],
         &["decide", "add-oauth"],
         &["impl", "add-oauth"],
         &["plan", "add-oauth"],

@@ -1,6 +1,7 @@
 //! Completions: the scripts, and what they ask agentd.
 
 use crate::cli::help::commands;
+use terminal::Terminal;
 use test_project::TestProject;
 
 /// What comes next behind these words, by the protocol of fish: one in a line.
@@ -62,6 +63,36 @@ fn names_are_completed() {
     assert!(next(&TestProject::empty(), &["impl", "a"]).is_empty());
 }
 
+/// Issue 19, part 7: requirements, those of open changes too; tasks; rules by name; archived changes.
+#[test]
+fn parts_of_changes_and_specs_are_completed() {
+    let project = TestProject::new()
+        .change("add-oauth")
+        .root_file("agentd/specs/sessions.md", "# Specification: Sessions\n\n## Requirements\n\n### R1: Stay\n\nIt MUST.\n\n### R7: Go\n\nIt MUST.\n")
+        .root_file("agentd/archive/2026-11-04-add-login/STATE.yaml", "");
+    assert_eq!(next(&project, &["trace", "sess"]), ["sessions"]);
+    let whole = next(&project, &["trace", "sessions"]);
+    assert_eq!(whole, ["sessions", "sessions:R1", "sessions:R7"]);
+    assert_eq!(next(&project, &["trace", "sessions:R7"]), ["sessions:R7"]);
+    // A spec that no main spec has yet.
+    assert_eq!(next(&project, &["trace", "auth"]), ["auth-flow"]);
+    let requirements = next(&project, &["trace", "auth-flow:"]);
+    assert!(requirements.iter().any(|id| id == "auth-flow:R1"), "{requirements:?}");
+    assert!(next(&project, &["trace", "../x:"]).is_empty());
+    // The first task is done. Commas are between several.
+    assert_eq!(next(&project, &["impl", "add-oauth", "--tasks", ""]), ["2.1"]);
+    assert_eq!(next(&project, &["implement", "--tasks", "1.1,"]), ["1.1,2.1"]);
+    assert_eq!(next(&project, &["explain", "vague"]), ["vague-word"]);
+    for command in
+        ["status", "show", "log", "cost", "diff", "validate", "verify", "export", "trace"]
+    {
+        assert_eq!(next(&project, &[command, "add-l"]), ["add-login"], "{command}");
+    }
+    for command in ["impl", "plan", "decide", "drop", "archive"] {
+        assert!(next(&project, &[command, "add-l"]).is_empty(), "{command}");
+    }
+}
+
 /// The script of bash, in bash.
 #[test]
 fn bash_completes() {
@@ -73,6 +104,53 @@ fn bash_completes() {
     let mut bash = project.any_command(project.bin().join("bash"));
     let run = project.finish(bash.args(["--norc", "-c", script])).exits(0);
     assert_eq!(run.stdout, "add-oauth\n", "{}", run.stderr);
+}
+
+/// Issue 19: in shells as people use them, with the tab key. bash breaks words at `:` and `=`.
+#[test]
+fn tabs_complete_in_interactive_shells() {
+    // What is typed, and what only a completion adds to it.
+    let cases = [
+        ("agentd trace ses", "sions"),
+        ("agentd trace sessions:R7", "R77"),
+        ("agentd trace sessions:", "R77"),
+        ("agentd validate add-lo", "add-login"),
+        ("agentd plan add-oauth --git=wor", "worktree"),
+        ("agentd impl add-oauth --tasks 2", "2.1"),
+        ("agentd explain vague-", "vague-word"),
+    ];
+    let load_zsh = "autoload -U compinit; compinit -u -D; source <(agentd completions zsh)\n";
+    let shells: [(&str, &[&str], &str); 3] = [
+        ("bash", &["--norc", "--noprofile", "-i"], "source <(agentd completions bash)\n"),
+        ("zsh", &["-f", "-i"], load_zsh),
+        ("fish", &["--no-config", "-i"], "agentd completions fish | source\n"),
+    ];
+    let spec = "# Specification: Sessions\n\n## Requirements\n\n### R77: Stay\n\nIt MUST.\n";
+    for (shell, args, script) in shells {
+        let dirs = ["/usr/bin", "/bin"].map(|dir| std::path::Path::new(dir).join(shell));
+        let Some(program) = dirs.into_iter().find(|path| path.exists()) else { continue };
+        let project = TestProject::new()
+            .change("add-oauth")
+            .root_file("agentd/specs/sessions.md", spec)
+            .root_file("agentd/archive/2026-11-04-add-login/STATE.yaml", "");
+        std::os::unix::fs::symlink(test_project::agentd(), project.bin().join("agentd")).unwrap();
+        // fish wants the terminal to be its own.
+        let mut command = project.any_command("/usr/bin/setsid");
+        let path = format!("{}:/usr/bin:/bin", project.bin().display());
+        command.arg("--ctty").arg(program).args(args).env("PS1", "$ ").env("PATH", path);
+        let mut terminal = Terminal::start_wide(&mut command, 120);
+        terminal.press(script);
+        // The answer is not what is typed.
+        terminal.press("echo rea''dy\n");
+        terminal.wait_for("ready\r\n");
+        for (typed, added) in cases {
+            terminal.press(typed);
+            terminal.press("\t");
+            terminal.wait_for(added);
+            // Away with the line.
+            terminal.press("\u{5}\u{15}");
+        }
+    }
 }
 
 /// The script of zsh, loaded from fpath as the help says: the first time counts as well.

@@ -103,7 +103,7 @@ fn commands_are_found_shown_written_and_trusted() {
       implementer  claude
       reviewer     codex
 
-    Commands, would be written to [implementation]:
+    Commands that would be written to [implementation]:
       test         cargo test --locked (from .github/workflows/ci.yml)
       lint         cargo clippy --all-targets (from Cargo.toml)
       build        cargo build (from Cargo.toml)

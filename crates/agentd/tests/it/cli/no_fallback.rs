@@ -37,7 +37,7 @@ fn without_a_terminal_a_missing_agent_is_an_error() {
             "hints": [
               "install it with `npm install -g @google/gemini-cli`, or set `command` in [gemini]",
               "or name another agent in [roles]: agentd/config.toml",
-              "or draft and check plans by rules, without a model: run the command with `--agent builtin`"
+              "for a plan alone, `--agent builtin` drafts and checks it by rules, without a model"
             ]
           }
         }

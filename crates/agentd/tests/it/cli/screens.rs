@@ -2,6 +2,7 @@
 //! without, in English and Chinese, with no change, one, and fifty.
 
 use agentd_core::diagnostic::Severity;
+use agentd_core::document::round;
 use terminal::Terminal;
 use test_project::{TestProject, mask};
 use unicode_width::UnicodeWidthStr as _;
@@ -98,16 +99,37 @@ fn fits(project: &TestProject, args: &[&str]) {
 /// What a command shows at each width, and at 80 columns with its colors.
 fn seen(project: &TestProject, args: &[&str]) -> String {
     fits(project, args);
+    seen_by(|columns, color| {
+        let (code, text, plain) = show(project, args, columns, color);
+        (code, mask(&text, &project.base()), plain)
+    })
+}
+
+/// The same of a command that changes something, in a new project each time.
+fn seen_once(project: impl Fn() -> TestProject, args: &[&str]) -> String {
+    let show = |columns, color| {
+        let project = project();
+        let (code, text, plain) = show(&project, args, columns, color);
+        (code, mask(&text, &project.base()), mask(&plain, &project.base()))
+    };
+    let (_, _, widest) = show(250, false);
+    for columns in [50, 60, 73, 80, 100, 120] {
+        no_word_is_cut(&show(columns, false).2, &widest);
+    }
+    seen_by(show)
+}
+
+fn seen_by(show: impl Fn(u16, bool) -> (i32, String, String)) -> String {
     let mut all = String::new();
     for columns in WIDTHS {
-        let (code, text, _) = show(project, args, columns, false);
+        let (code, text, _) = show(columns, false);
         all.push_str(&format!("=== {columns} columns, exit {code}\n{text}"));
     }
-    let (_, plain, _) = show(project, args, 80, false);
-    let (_, colored, stripped) = show(project, args, 80, true);
+    let (_, _, plain) = show(80, false);
+    let (_, colored, stripped) = show(80, true);
     assert_eq!(stripped, plain, "colors change nothing else");
     all.push_str(&format!("=== 80 columns, with colors\n{}", colored.replace('\u{1b}', "␛")));
-    mask(&all, &project.base())
+    all
 }
 
 /// Each word of a narrow screen is also on the widest one, unless `…` says that it was cut. Chinese
@@ -122,6 +144,58 @@ fn no_word_is_cut(narrow: &str, widest: &str) {
     for word in words(narrow) {
         assert!(whole.contains(&word), "{word:?} is not a word of\n{widest}\nin\n{narrow}");
     }
+}
+
+/// A main spec that changes edit.
+const MAIN: &str = include_str!("../../../../../testing/project/fixtures/auth-flow.md");
+
+/// A change that can be archived: it edits a requirement of a main spec.
+fn complete(project: TestProject) -> TestProject {
+    project
+        .root_file("agentd/specs/auth-flow.md", MAIN)
+        .change("add-oauth")
+        .edit("STATE.yaml", "phase: proposed", "phase: complete\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1")
+        .file("runs/0001-review.jsonl", "")
+        .file("base/auth-flow.md", MAIN)
+        .file("specs/auth-flow.md", MAIN.replace("within 200 ms", "within 100 ms"))
+}
+
+/// The same with an edit in Chinese.
+fn complete_in_chinese(project: TestProject) -> TestProject {
+    let text = "within 100 ms（新增密碼登入：使用者必須輸入電子郵件與密碼，五次失敗後鎖定帳號，並顯示錯誤訊息）";
+    let project = complete(project);
+    project.write("specs/auth-flow.md", MAIN.replace("within 200 ms", text));
+    project
+}
+
+/// Somebody else has edited the same requirement since.
+fn contradicted(project: TestProject) -> TestProject {
+    let project = complete(project);
+    project.root_file("agentd/specs/auth-flow.md", MAIN.replace("within 200 ms", "within 300 ms"))
+}
+
+/// A plan that was edited after its review.
+fn edited(project: TestProject) -> TestProject {
+    revised(one(project), "Sign in with OAuth, and stay signed in for thirty minutes.")
+}
+
+fn edited_in_chinese(project: TestProject) -> TestProject {
+    let text = "新增密碼登入：使用者必須輸入電子郵件與密碼，五次失敗後鎖定帳號，並顯示錯誤訊息，三十分鐘後登出。";
+    revised(one(project), text)
+}
+
+fn revised(project: TestProject, text: &str) -> TestProject {
+    let documents = project.store().change(&project.id()).unwrap().snapshot().unwrap().documents;
+    project.write("rounds/0001.json", round::render(&documents.round()));
+    project.replace("proposal.md", "Sign in with OAuth.", text);
+    project
+}
+
+/// A package that agentd was not set up in.
+fn package(project: TestProject) -> TestProject {
+    project
+        .root_file("Cargo.toml", "[package]\nname = \"shop\"\nversion = \"0.1.0\"\n")
+        .repository()
 }
 
 macro_rules! screens {
@@ -172,6 +246,19 @@ screens! {
         "everything" => ["list", "--all"],
         "archived_status" => ["status", "add-sessions"],
         "error" => ["log"];
+    screens_of_archiving: complete(TestProject::new()),
+        "preview" => ["archive", "--dry-run"];
+    screens_of_archiving_in_chinese: complete_in_chinese(TestProject::new()),
+        "preview" => ["archive", "--dry-run"];
+    screens_of_a_conflict: contradicted(TestProject::new()),
+        "archive" => ["archive"];
+    screens_of_an_edited_plan: edited(TestProject::new()),
+        "diff" => ["diff", "--plan"],
+        "stat" => ["diff", "--plan", "--stat"];
+    screens_of_an_edited_plan_in_chinese: edited_in_chinese(TestProject::new()),
+        "diff" => ["diff", "--plan"];
+    screens_of_setting_up: package(TestProject::empty()),
+        "preview" => ["init", "--yes", "--dry-run", "--agents", "claude,codex"];
     screens_of_help: TestProject::empty(),
         "all" => ["--help"],
         "plan" => ["plan", "-h"],
@@ -179,6 +266,23 @@ screens! {
         "wrong_command" => ["lits"],
         "version" => ["version"],
         "explain" => ["explain", "T005"];
+}
+
+/// What changes something, each time in a new project.
+#[test]
+fn screens_of_what_is_done_once() {
+    insta::assert_snapshot!(
+        "screens_once_archive",
+        seen_once(|| complete(TestProject::new()), &["archive"])
+    );
+    insta::assert_snapshot!(
+        "screens_once_archive_in_chinese",
+        seen_once(|| complete_in_chinese(TestProject::new()), &["archive"])
+    );
+    insta::assert_snapshot!(
+        "screens_once_init",
+        seen_once(|| package(TestProject::empty()), &["init", "--yes", "--agents", "claude,codex"])
+    );
 }
 
 /// In 50 columns a change is still one line, and no column falls below it.

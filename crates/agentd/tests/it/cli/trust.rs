@@ -246,7 +246,7 @@ fn plain_names_never_run_project_programs() {
 
     hint: install it with `npm install -g @anthropic-ai/claude-code`, or set `command` in [claude]
     hint: or name another agent in [roles]: agentd/config.toml
-    hint: or draft and check plans by rules, without a model: run the command with `--agent builtin`
+    hint: for a plan alone, `--agent builtin` drafts and checks it by rules, without a model
     ");
     let mut command = project.command(["doctor", "--json"]);
     let json = project.finish(command.env("PATH", path(""))).exits(0).json();

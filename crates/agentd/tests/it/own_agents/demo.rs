@@ -179,7 +179,7 @@ fn heavy_demo_needs_only_git_and_shell() {
     tests/no-name.sh new code
     agentd/specs/greeting.md what holds from now on
     agentd/archive/[DATE]-greet-by-name proposal, specs, tasks and reviews
-    runs/ all that the agents did, to be replayed
+    runs/ all that agents did, to be replayed
 
     Commits
     [COMMIT] greet-by-name: review the plan

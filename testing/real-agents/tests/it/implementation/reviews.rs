@@ -49,6 +49,7 @@ fn major_issues_stop() {
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         step_started: Review, codex
         step_done: Review, MAJOR_ISSUES - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
+        findings: Read all of it., high, I1, The wrong thing
         warning: the review found major issues: a person has to look
         "#);
         insta::assert_snapshot!(sandbox.run(["impl"]).without_usage(), @"
@@ -125,12 +126,13 @@ fn rounds_of_fixes_are_limited() {
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         step_started: Review, codex
         step_done: Review, NEEDS_FIX - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
-        findings: high, I1, Wrong greeting
+        findings: Read all of it., high, I1, Wrong greeting
         step_started: Fix 1, claude, resumed
         step_done: Fix 1, 1 finding
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         step_started: Review 2, codex
         step_done: Review 2, NEEDS_FIX - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
+        findings: Read all of it., high, I1, Wrong greeting
         note: issues open: I1
         warning: the code still needs fixing after 1 round
         "#);
@@ -152,15 +154,14 @@ fn rounds_of_fixes_are_limited() {
 
         Next: agentd review add-login
         --- stderr
-            HIGH   I1 Wrong greeting (greet.sh:2)
-        Fix 2: started (claude, resumed)
-        Fix 2: done, [DURATION], [USAGE], 1 finding
-        warning: the implementer has changed nothing in the working tree
         Read all of it.
         HIGH    I1  Wrong greeting
                     greet.sh:2
                     Wrong greeting goes wrong.
                     → Fix it.
+        Fix 2: started (claude, resumed)
+        Fix 2: done, [DURATION], [USAGE], 1 finding
+        warning: the implementer has changed nothing in the working tree
         ");
         assert_eq!(sandbox.calls().len(), 5, "and the same code is not reviewed again");
     });

@@ -66,8 +66,16 @@ fn from_an_approved_plan_to_living_specs() {
             no greeting
         Review: started (codex)
         Review: done, [DURATION], [USAGE], NEEDS_FIX - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
-            HIGH   I1 Wrong greeting (greet.sh:2)
-            MEDIUM I2 No error test (greet.sh:2)
+        Read all of it.
+        HIGH    I1  Wrong greeting
+                    greet.sh:2
+                    Wrong greeting goes wrong.
+                    → Fix it.
+
+        MEDIUM  I2  No error test
+                    greet.sh:2
+                    No error test goes wrong.
+                    → Fix it.
         Fix 1: started (claude, resumed)
         Fix 1: done, [DURATION], [USAGE], 2 findings
         committed [COMMIT] add-login: fix the findings of review 1
@@ -75,9 +83,17 @@ fn from_an_approved_plan_to_living_specs() {
         the tests passed after [DURATION]
         Review 2: started (codex)
         Review 2: done, [DURATION], [USAGE], NEEDS_FIX - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
+        Read all of it.
+        MEDIUM  I2  No test of an error
+                    greet.sh:2
+                    I2: No test of an error goes wrong.
+                    → Fix it.
+
+        LOW     I3  No comment
+                    greet.sh:2
+                    No comment goes wrong.
+                    → Fix it.
         issues open: I2; new: I3; fixed: I1
-            MEDIUM I2 No test of an error (greet.sh:2)
-            LOW    I3 No comment (greet.sh:2)
         Fix 2: started (claude, resumed)
         Fix 2: done, [DURATION], [USAGE], 2 findings
         committed [COMMIT] add-login: fix the findings of review 2

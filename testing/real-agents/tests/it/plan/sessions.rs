@@ -281,12 +281,12 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         Challenge 2: started (codex)
         Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 0 LOW severity issues
-        issues unconfirmed: I1, I2, I3; new: I4
         Looked at all of it.
         MEDIUM  I4  No help
                     proposal.md
                     No help goes wrong.
                     → Fix No help.
+        issues unconfirmed: I1, I2, I3; new: I4
         ");
         let stored = format!("complexity: {}", after.complexity.unwrap().name());
         sandbox.replace("STATE.yaml", &stored, "complexity: low");
@@ -442,7 +442,11 @@ fn a_lost_session_is_replaced_by_a_new_one() {
         Proposal: skipped, it is written already
         Spec 1/1: auth-flow: skipped, it is written already
         Tasks: skipped, it is written already
-            HIGH   I3 No log (proposal.md)
+        Looked at all of it.
+        HIGH    I3  No log
+                    proposal.md
+                    No log goes wrong.
+                    → Fix No log.
         Reproposal 3: started (gemini, resumed)
         Reproposal 3: failed, [DURATION], Session not found, please re-run proposal
         warning: the session to resume is gone: a fresh one is begun

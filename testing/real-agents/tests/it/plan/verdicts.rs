@@ -330,8 +330,16 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge: started (codex)
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
-            HIGH   I1 No lock (proposal.md)
-            MEDIUM I2 No limit (proposal.md)
+        Looked at all of it.
+        HIGH    I1  No lock
+                    proposal.md
+                    No lock goes wrong.
+                    → Fix No lock.
+
+        MEDIUM  I2  No limit
+                    proposal.md
+                    No limit goes wrong.
+                    → Fix No limit.
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
         I1 No lock: proposal.md has changed
@@ -395,8 +403,16 @@ fn the_limit_of_rounds_is_a_failure() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge: started (codex)
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
-            HIGH   I1 No lock (proposal.md)
-            MEDIUM I2 No limit (proposal.md)
+        Looked at all of it.
+        HIGH    I1  No lock
+                    proposal.md
+                    No lock goes wrong.
+                    → Fix No lock.
+
+        MEDIUM  I2  No limit
+                    proposal.md
+                    No limit goes wrong.
+                    → Fix No limit.
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
         I1 No lock: proposal.md has changed
@@ -406,13 +422,13 @@ fn the_limit_of_rounds_is_a_failure() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge 2: started (codex)
         Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
-        issues open: I1; fixed: I2
-        warning: the plan still needs revision after 1 round
         Looked at all of it.
         HIGH    I1  No lock
                     proposal.md
                     No lock goes wrong.
                     → Fix No lock.
+        issues open: I1; fixed: I2
+        warning: the plan still needs revision after 1 round
         ");
         assert_eq!(sandbox.state().phase.name(), "proposed");
         let json = sandbox.run(["plan", "--auto", "--json"]).exits(1).json();
@@ -452,19 +468,6 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge: started (codex)
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
-            MEDIUM I1 No limit (proposal.md)
-            LOW    I2 Typo (proposal.md)
-        Reproposal 1: started (codex, resumed)
-        Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
-        I1 No limit: proposal.md has changed
-        I2 Typo: proposal.md has changed
-        Proposal updated based on challenge feedback
-        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
-        warning: planner and challenger are both from OpenAI: they have the same blind spots
-        Challenge 2: started (codex)
-        Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
-        issues open: I1, I2
-        warning: the last round has settled none of the issues; another one would not either
         Looked at all of it.
         MEDIUM  I1  No limit
                     proposal.md
@@ -475,6 +478,27 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
                     proposal.md
                     Typo goes wrong.
                     → Fix Typo.
+        Reproposal 1: started (codex, resumed)
+        Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
+        I1 No limit: proposal.md has changed
+        I2 Typo: proposal.md has changed
+        Proposal updated based on challenge feedback
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge 2: started (codex)
+        Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
+        Looked at all of it.
+        MEDIUM  I1  No limit
+                    proposal.md
+                    No limit goes wrong.
+                    → Fix No limit.
+
+        LOW     I2  Typo
+                    proposal.md
+                    Typo goes wrong.
+                    → Fix Typo.
+        issues open: I1, I2
+        warning: the last round has settled none of the issues; another one would not either
         ");
         assert_eq!((sandbox.runs("challenge"), sandbox.runs("reproposal")), (2, 1));
 

@@ -88,7 +88,11 @@ fn head(app: &Arc<App>, board: &Board, needs: usize, running: usize) -> Markup {
 fn empty(app: &App) -> Markup {
     html! {
         div.empty {
-            p { "No changes are open." }
+            p { strong { "No changes are open." } }
+            p {
+                "A change begins with a sentence. Agents write a plan of it, others look for what is \
+                 wrong, you decide, and then it is implemented, reviewed and archived."
+            }
             @if app.acts {
                 p { a.button.primary href="/new" { "New change" } }
             }

@@ -462,6 +462,8 @@ async function reload(forced) {
     if (answer?.status === 401) connection("ended");
     return;
   }
+  // A change that was archived is at another place now.
+  if (answer.redirected) return location.assign(answer.url);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of all("[data-live]")) {
     const fresh = one(`[data-live="${part.dataset.live}"]`, page);

@@ -140,7 +140,12 @@ fn need(app: &App, known: &Overview) -> Markup {
             a href={ "/changes/" (id) } data-stop { strong { (id) } " " span.title { (known.title) } }
             span.why { (reason) }
             span.when { (updated(known)) }
-            @if let Some(next) = glance.next.first().filter(|_| !app.acts) {
+            @if app.acts {
+                a.button.small href={ "/changes/" (id) } {
+                    @if glance.waits_for_decision() { "Decide" } @else { "Open" }
+                    span.visually-hidden { " " (id) }
+                }
+            } @else if let Some(next) = glance.next.first() {
                 span.next-command { code { (next.short(id)) } }
             }
         }

@@ -102,7 +102,7 @@ fn target(hit: &Hit) -> (String, String) {
         }
         HitPlace::Run { change, archived, run } => {
             let base = base(change, archived.as_ref());
-            (format!("{base}/runs/{run}"), format!("line {}", hit.line))
+            (format!("{base}/runs/{run}"), "transcript".to_owned())
         }
     }
 }

@@ -4,7 +4,7 @@
 //
 //   node story.mjs <story> <address with token> <chromium> <directory for pictures> <project>
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
 import { accessibility, finish, origin, page, project, shot } from "./chromium.mjs";
@@ -46,6 +46,8 @@ const why = next.locator("textarea[name=note]");
 await why.waitFor({ timeout: 60000 });
 assert.ok(await next.locator("button[value=accept]").count() === 0, "two medium issues cannot be accepted");
 await why.fill("Lock the account after XYZZY attempts");
+// The page has followed: what was written is there without a reload.
+await page.locator(".document", { hasText: "People want to come back" }).waitFor();
 await shot("story-decide");
 await button("Request changes").click();
 await page.locator(".badge", { hasText: "plan: approved" }).waitFor({ timeout: 60000 });
@@ -63,10 +65,9 @@ const live = Date.now() - begun;
 await next.getByRole("link", { name: "Watch" }).click();
 await page.waitForURL(/\/runs#live$/);
 await page.locator("#log .step", { hasText: "implement-logic" }).waitFor({ timeout: 60000 });
-for (let tries = 0; !existsSync(join(project, "src/login.rs")); tries += 1) {
-  assert.ok(tries < 600, "the implementer writes");
-  await page.waitForTimeout(100);
-}
+// The code is on its page as it is written.
+await tab("Code");
+await page.locator("details.file", { hasText: "login.rs" }).waitFor({ timeout: 60000 });
 await shot("story-running");
 await accessibility("story-running");
 await button("Stop").click();

@@ -87,7 +87,7 @@ fn head(app: &Arc<App>, board: &Board, needs: usize, running: usize) -> Markup {
 
 fn empty(app: &App) -> Markup {
     html! {
-        div.empty {
+        div.empty data-live="nothing" {
             p { strong { "No changes are open." } }
             p {
                 "A change begins with a sentence. Agents write a plan of it, others look for what is \

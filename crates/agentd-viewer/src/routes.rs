@@ -268,10 +268,7 @@ async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> A
 }
 
 /// Where a change is now that is not open anymore: its address leads there.
-async fn archived_since(
-    app: &Arc<App>,
-    which: &ChangeRef,
-) -> Result<Option<ArchiveName>, Problem> {
+async fn archived_since(app: &Arc<App>, which: &ChangeRef) -> Result<Option<ArchiveName>, Problem> {
     let ChangeRef::Open(id) = which else { return Ok(None) };
     let (app, id) = (Arc::clone(app), id.clone());
     blocking(move || {

@@ -101,7 +101,10 @@ fn live(bench: &Bench, report: &mut Report) -> Result<()> {
     let mut took = Vec::new();
     for number in 0..bench.rounds {
         let begun = Instant::now();
-        writeln!(file, "{{\"t\":1,\"event\":\"text\",\"text\":\"word-{number} \",\"delta\":true}}")?;
+        writeln!(
+            file,
+            "{{\"t\":1,\"event\":\"text\",\"text\":\"word-{number} \",\"delta\":true}}"
+        )?;
         until(&mut stream, &format!("word-{number} "))?;
         took.push(begun.elapsed());
     }

@@ -74,7 +74,9 @@ impl Git {
         let answers = self.ask_repository()?;
         let base = self.commit_by_hash(base)?;
         let private = PrivateGitDir::of(self)?;
-        let repository = self.repository(&private, &base, answers)?;
+        // Git may have stumbled over what the check finds.
+        let why = |error| private.check().err().unwrap_or(error);
+        let repository = self.repository(&private, &base, answers).map_err(why)?;
         let walked = self.walk(&private, &repository, seen_before)?;
         let mut plan = Plan::default();
         let mut seen = BTreeSet::new();

@@ -96,8 +96,7 @@ impl Git {
         let (base_entries, trees) = read_list(&base_files.run()?.stdout);
         // What is not compared may say what it likes.
         let trees = trees.iter().filter(|(path, _)| self.leads_to_ours(path));
-        let trees: BTreeSet<&str> =
-            trees.map(|(_, hash)| hash.as_str()).chain([&*tree]).collect();
+        let trees: BTreeSet<&str> = trees.map(|(_, hash)| hash.as_str()).chain([&*tree]).collect();
         let trees: Vec<_> = trees.into_iter().map(|tree| (ObjectKind::Tree, tree)).collect();
         for some in trees.chunks(OBJECTS_AT_ONCE) {
             private.objects(some)?;

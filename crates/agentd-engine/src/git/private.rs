@@ -65,7 +65,16 @@ impl<'g> PrivateGitDir<'g> {
         let files = dir.create_dir("files", PRIVATE).map_err(failed)?;
         let objects = OsString::from_vec(quoted(objects.as_os_str().as_bytes()));
         let last_file = AtomicU32::new(0);
-        let private = Self { git, _temporary: temporary, dir, files, objects, last_file, unchecked: RefCell::default(), unchecked_bytes: Cell::default() };
+        let private = Self {
+            git,
+            _temporary: temporary,
+            dir,
+            files,
+            objects,
+            last_file,
+            unchecked: RefCell::default(),
+            unchecked_bytes: Cell::default(),
+        };
         private.fill(&format).map_err(|source| private.failed(source))?;
         Ok(private)
     }
@@ -164,10 +173,7 @@ impl<'g> PrivateGitDir<'g> {
     }
 
     /// Reads objects. Nothing that was made from them counts before [`PrivateGitDir::check`].
-    pub(super) fn objects(
-        &self,
-        names: &[(ObjectKind, &str)],
-    ) -> Result<Vec<Vec<u8>>, GitError> {
+    pub(super) fn objects(&self, names: &[(ObjectKind, &str)]) -> Result<Vec<Vec<u8>>, GitError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -204,7 +210,9 @@ impl<'g> PrivateGitDir<'g> {
         }
         for (objects, hashing) in started {
             let hashes = hashing.finish()?;
-            if let Some((object, _)) = objects.iter().zip(hashes).find(|(it, hash)| it.name != *hash) {
+            if let Some((object, _)) =
+                objects.iter().zip(hashes).find(|(it, hash)| it.name != *hash)
+            {
                 return Err(damaged(&object.name));
             }
         }

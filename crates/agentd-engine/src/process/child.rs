@@ -216,7 +216,10 @@ impl Ended {
         #[cfg(target_os = "linux")]
         if let Some(process) = &self.process {
             use rustix::event::{PollFd, PollFlags, Timespec, poll};
-            let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Timespec::try_from(most).ok().as_ref());
+            let _ = poll(
+                &mut [PollFd::new(process, PollFlags::IN)],
+                Timespec::try_from(most).ok().as_ref(),
+            );
             return;
         }
         std::thread::sleep(most);

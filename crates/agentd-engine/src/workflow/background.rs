@@ -253,7 +253,8 @@ pub fn start(
     let started_at = Timestamp::now();
     let args = command.args(change, placement);
     let process = detached::start(agentd, &args, project.root(), output, errors)?;
-    let note = serde_json::to_vec(&Note { command, process, started_at, placement }).unwrap_or_default();
+    let note =
+        serde_json::to_vec(&Note { command, process, started_at, placement }).unwrap_or_default();
     Ok(state.write_atomic(&layout::background(change, BackgroundFile::Note), &note)?)
 }
 

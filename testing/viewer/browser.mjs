@@ -3,102 +3,14 @@
 //
 //   node browser.mjs <look or act> <address with token> <chromium> <directory for pictures> <project>
 
-import { createRequire } from "node:module";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
+import {
+  accessibility, chromium, executablePath, expect, finish, origin, page, part, pictures, project, reachable, shot, wrong,
+} from "./chromium.mjs";
 
-const [part, address, executablePath, pictures, project] = process.argv.slice(2);
-const require = createRequire(join(process.env.AGENTD_NPM_VIEWER, "package.json"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
-const origin = new URL(address).origin;
 const base = `${origin}/changes/add-oauth`;
-const profile = mkdtempSync(join(tmpdir(), "agentd-chromium-"));
-const context = await chromium.launchPersistentContext(profile, {
-  executablePath,
-  headless: true,
-  // axe-core is put into pages by this script; theirs is not loosened.
-  args: [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  ],
-  viewport: { width: 1440, height: 900 },
-  colorScheme: "light",
-  permissions: ["notifications", "clipboard-read", "clipboard-write"],
-});
-
-const wrong = [];
-// Also when something else has gone wrong before.
-process.on("exit", () => { if (wrong.length > 0) console.error([...new Set(wrong)].join("\n")); });
-// What a policy stops never leaves the browser; everything else counts, failed or not.
-const foreign = (request) => {
-  const url = request.url();
-  if (url.startsWith(origin) || url.startsWith("data:") || request.failure()?.errorText === "csp") return;
-  wrong.push(`a request to ${url}`);
-};
-context.on("requestfinished", foreign);
-context.on("requestfailed", foreign);
-// Set while a page is meant to have something to complain about.
-let expected = null;
-const watch = (page) => {
-  page.on("console", (message) => {
-    if (expected?.test(message.text())) return;
-    if (["error", "warning"].includes(message.type())) wrong.push(`console on ${page.url()}: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => wrong.push(`an error on ${page.url()}: ${error}`));
-  page.on("dialog", (dialog) => { wrong.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
-};
-const page = await context.newPage();
-watch(page);
-
-const shot = (name) => page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
-
-// What axe-core finds that is serious or critical. It runs in a world of its own, so that the policy
-// of the page stays as it is.
-const session = await context.newCDPSession(page);
-const accessibility = async (name) => {
-  const { frameTree } = await session.send("Page.getFrameTree");
-  const { executionContextId: contextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id, worldName: "axe" });
-  const evaluate = async (expression) => {
-    const { result, exceptionDetails } = await session.send("Runtime.evaluate", { expression, contextId, awaitPromise: true, returnByValue: true });
-    if (exceptionDetails) throw new Error(`axe on ${name}: ${exceptionDetails.exception?.description ?? exceptionDetails.text}`);
-    return result.value;
-  };
-  await evaluate(`${axe}; 0`);
-  const found = await evaluate(`axe.run({ exclude: ["iframe"] }, { iframes: false, rules: { "target-size": { enabled: true } } }).then(({ violations, passes }) => ({
-    passes: passes.length,
-    bad: violations.filter(({ impact, id }) => ["serious", "critical"].includes(impact) || id === "landmark-unique")
-      .map(({ id, nodes }) => id + " " + nodes.length + "x " + nodes.slice(0, 3).map((node) => node.html.slice(0, 140) + " " + (node.any[0]?.message ?? "")).join(" | ")),
-  }))`);
-  assert.ok(found.passes > 10, `axe looked at ${name}`);
-  for (const bad of found.bad) wrong.push(`axe on ${name}: ${bad}`);
-};
-
-// Every control that can be used with a mouse is reached with the Tab key.
-const reachable = async () => {
-  const count = await page.evaluate(() => {
-    const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
-      .filter((control) => !control.disabled && control.checkVisibility() && !control.closest("dialog:not([open])"))
-      .filter((control) => !control.matches("input[type=radio]:not(:checked)"));
-    window.__controls = new Set(all);
-    document.activeElement?.blur();
-    return all.length;
-  });
-  for (let presses = 0; presses < count + 20; presses += 1) {
-    await page.keyboard.press("Tab");
-    const left = await page.evaluate(() => { window.__controls.delete(document.activeElement); return window.__controls.size; });
-    if (left === 0) return [];
-  }
-  return page.evaluate(() => [...window.__controls].map((control) => control.outerHTML.slice(0, 160)));
-};
-
-// ---- in: the token goes out of the address
-await page.goto(address);
-assert.equal(page.url(), `${origin}/`);
-assert.equal(await page.evaluate(() => document.cookie), "", "no script reads the cookie");
 
 // ---- every page: pictures, accessibility, keyboard; at three widths, in light and dark
 const pages = {
@@ -129,18 +41,12 @@ const look = async (name, path) => {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (wide > 1) wrong.push(`${name} is ${wide} px wider than the window`);
 };
-const finish = async (says) => {
-  await context.close();
-  rmSync(profile, { recursive: true, force: true });
-  if (wrong.length > 0) process.exit(1);
-  console.log(says);
-};
 if (part === "look") {
   for (const [width, scheme] of [[1440, "light"], [1440, "dark"], [768, "light"], [768, "dark"], [390, "light"], [390, "dark"]]) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
     const isRare = width === 1440 && scheme === "light" || width === 390 && scheme === "dark";
-    expected = isRare ? /404/ : null;
+    expect(isRare ? /404/ : null);
     for (const [name, path] of Object.entries({ ...pages, ...(isRare ? others : {}) })) {
       await look(`${name}-${width}-${scheme}`, path);
       if (width !== 1440 || scheme !== "light") continue;
@@ -169,7 +75,7 @@ const evil = [
   'graph TD\n  A@{ img: "http://evil.example/x.png" }',
   "not a diagram at all <script>alert(1)</script>",
 ];
-expected = /Content Security Policy/;
+expect(/Content Security Policy/);
 writeFileSync(spec, before + evil.map((text) => `\n\`\`\`mermaid\n${text}\n\`\`\`\n`).join(""));
 await page.goto(`${base}/specs/auth-flow`);
 await page.waitForFunction(() => document.querySelectorAll(".diagram .box:not([aria-busy])").length === 6);
@@ -177,7 +83,7 @@ await page.waitForTimeout(300);
 assert.equal(await page.locator("main script, main iframe, main object").count(), 0);
 await shot("evil-diagrams");
 await page.goto("about:blank");
-expected = null;
+expect(null);
 writeFileSync(spec, before);
 
 // ---- a comment, by keyboard alone; the page stays where it is, and drafts stay at their place (D10)
@@ -227,10 +133,10 @@ await page.locator(".thread", { hasText: "By what?" }).locator(".quote", { hasTe
 // An empty one is refused beside the form, and nothing else happens.
 await page.locator(".add-comment[data-at=R3]").click();
 await page.evaluate(() => { const text = document.querySelector("form.new-comment textarea"); text.required = false; text.value = " "; });
-expected = /400/;
+expect(/400/);
 await page.keyboard.press("Control+Enter");
 await page.locator("form.new-comment .send-problem").waitFor();
-expected = null;
+expect(null);
 await page.keyboard.press("Escape");
 
 // ---- edit in place: checked while one types, refused when stale
@@ -244,10 +150,10 @@ await shot("edit-invalid");
 await editor.fill(text.replace("5 seconds", "7 seconds"));
 await page.locator(".checked .good").waitFor();
 writeFileSync(spec, readFileSync(spec, "utf8").replace("within 5 seconds", "within 6 seconds"));
-expected = /409/;
+expect(/409/);
 await page.getByRole("button", { name: "Save" }).click();
 await page.locator(".send-problem", { hasText: "changed since you began" }).waitFor();
-expected = null;
+expect(null);
 assert.ok((await editor.inputValue()).includes("7 seconds"), "what was typed stays");
 await shot("edit-stale");
 writeFileSync(spec, readFileSync(spec, "utf8").replace("within 6 seconds", "within 5 seconds"));
@@ -468,13 +374,13 @@ await shot("stopped");
 await page.waitForFunction(() => /^runs-long (failed|has ended)$/.test(document.querySelector("#said").textContent));
 
 // ---- a page without its stream says so, and that it is back
-expected = /ERR_FAILED/;
+expect(/ERR_FAILED/);
 await page.route("**/live?*", (route) => route.abort());
 await page.goto(`${base}/runs`);
 await page.locator("#connection.waits", { hasText: "reconnecting" }).waitFor();
 await page.unroute("**/live?*");
 await page.locator("#connection.live").waitFor();
-expected = null;
+expect(null);
 
 // ---- what can be shared reads without a script and without the viewer
 await page.goto(base);

@@ -54,8 +54,6 @@ pub struct Git {
     top: PathBuf,
     /// From `top` to `root`; empty where they are the same.
     prefix: PathBuf,
-    /// The repository that this one is a submodule of.
-    superproject: Option<PathBuf>,
 }
 
 impl Git {
@@ -67,28 +65,23 @@ impl Git {
     /// The same, with a certain git.
     pub fn discover_with(tool: &GitTool, root: &Path) -> Result<Option<Self>, GitError> {
         let root = canonical(root)?;
-        let inside = tool.call(&root, "rev-parse").args(["--is-inside-work-tree"]).ask()?;
+        let questions = ["--is-inside-work-tree", "--show-toplevel"];
+        let output = tool.call(&root, "rev-parse").args(questions).ask()?;
         // A link to a repository that is gone has another message, and is an error.
-        if inside.code != 0 && inside.stderr.contains("not a git repository (or any") {
+        if output.code != 0 && output.stderr.contains("not a git repository (or any") {
             return Ok(None);
         }
-        match (inside.code, inside.text().trim()) {
-            (0, "true") => {}
-            (0, _) => return Err(GitError::NoWorkTree { root }),
-            (code, _) => {
-                let what = "git rev-parse".to_owned();
-                return Err(GitError::Failed { what, code, output: inside.combined() });
-            }
+        if output.stdout.starts_with(b"false") {
+            return Err(GitError::NoWorkTree { root });
         }
-        let ask = |question| -> Result<Option<PathBuf>, GitError> {
-            let output = tool.call(&root, "rev-parse").args([question]).run()?;
-            Ok(status::path_line(&output.stdout))
-        };
-        let Some(top) = ask("--show-toplevel")? else { return Err(GitError::NoWorkTree { root }) };
-        let top = canonical(&top)?;
-        let superproject = ask("--show-superproject-working-tree")?;
+        if output.code != 0 {
+            let what = "git rev-parse".to_owned();
+            return Err(GitError::Failed { what, code: output.code, output: output.combined() });
+        }
+        let top = output.stdout.strip_prefix(b"true\n").and_then(status::path_line);
+        let top = canonical(&top.ok_or_else(|| GitError::NoWorkTree { root: root.clone() })?)?;
         let prefix = root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
-        Ok(Some(Self { tool: tool.clone(), root, top, prefix, superproject }))
+        Ok(Some(Self { tool: tool.clone(), root, top, prefix }))
     }
 
     /// The directory of the project.
@@ -107,8 +100,9 @@ impl Git {
     }
 
     /// The repository that this one is a submodule of.
-    pub fn superproject(&self) -> Option<&Path> {
-        self.superproject.as_deref()
+    pub fn superproject(&self) -> Result<Option<PathBuf>, GitError> {
+        let output = self.call("rev-parse").args(["--show-superproject-working-tree"]).run()?;
+        Ok(status::path_line(&output.stdout))
     }
 
     /// Where git keeps what it knows: of this checkout, and of all of them. Below the top of

@@ -400,6 +400,10 @@ function follow() {
   addEventListener("pageshow", start);
   if (log) log.scrollTop = log.scrollHeight;
   if (!document.hidden) start();
+  // No event says that an agent has written code, and what differs takes longer to find out.
+  if (one(".tabs a[aria-current][href$='/code']")) {
+    setInterval(() => { if (!document.hidden && one(".next.live")) refresh(); }, 3000);
+  }
 }
 
 const MOST_ITEMS = 3000;
@@ -462,9 +466,15 @@ async function reload(forced) {
     if (answer?.status === 401) connection("ended");
     return;
   }
+  // A change that was archived is at another place now.
+  if (answer.redirected) return location.assign(answer.url);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const freshOf = (part) => one(`[data-live="${part.dataset.live}"]`, page);
+  // It is another page by now: the plan that was missing is written, or there is code to show.
+  const parts = (root) => all("[data-live]", root).map((part) => part.dataset.live).join();
+  if (parts(document) !== parts(page) && !all("form").some(isTyped)) return location.reload();
   for (const part of all("[data-live]")) {
-    const fresh = one(`[data-live="${part.dataset.live}"]`, page);
+    const fresh = freshOf(part);
     if (!fresh || fresh.innerHTML === shown.get(part.dataset.live)) continue;
     const isForced = forced && (part === forced || forced === document.body);
     if (!isForced && isBusy(part)) continue;

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 use serde::{Deserialize, Deserializer};
@@ -239,6 +239,9 @@ async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> A
         "export.md" => Some(Format::Markdown),
         _ => None,
     };
+    if let Some(archived) = archived_since(&app, &which).await? {
+        return Ok(Redirect::to(&format!("/archive/{archived}")).into_response());
+    }
     if let Some(format) = format {
         return exported(app, which, format).await;
     }
@@ -260,6 +263,20 @@ async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> A
             "archive" => pages::archive_preview(&app, &subject),
             _ => Err(Problem::not_found()),
         }
+    })
+    .await
+}
+
+/// Where a change is now that is not open anymore: its address leads there.
+async fn archived_since(app: &Arc<App>, which: &ChangeRef) -> Result<Option<ArchiveName>, Problem> {
+    let ChangeRef::Open(id) = which else { return Ok(None) };
+    let (app, id) = (Arc::clone(app), id.clone());
+    blocking(move || {
+        if app.project.home_of(&id).change_if_open(&id)?.is_some() {
+            return Ok(None);
+        }
+        let archived = app.project.archived_everywhere()?.into_iter().rev();
+        Ok(archived.map(|(name, _)| name).find(|name| name.change == id))
     })
     .await
 }
@@ -306,6 +323,9 @@ async fn part_of(
     name: String,
     view: View,
 ) -> Answer {
+    if let Some(archived) = archived_since(&app, &which).await? {
+        return Ok(Redirect::to(&format!("/archive/{archived}")).into_response());
+    }
     html(move || match kind.as_str() {
         "specs" => {
             let spec = SpecId::new(&name).map_err(|_| Problem::not_found())?;

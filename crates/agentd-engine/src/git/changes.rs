@@ -127,8 +127,10 @@ impl Git {
         limit_bytes: usize,
     ) -> Result<(Diff, Seen), GitError> {
         let mut settings = Seen::begin();
-        self.see_settings(&mut settings)?;
+        let listed = self.list_settings().begin()?;
         let (diff, mut seen) = self.diff_of(self.compare(base)?, limit_bytes)?;
+        // What has changed meanwhile is too new to be kept.
+        self.see_settings(&listed.run()?.stdout, &mut settings);
         seen.and(settings);
         Ok((diff, seen))
     }
@@ -138,9 +140,10 @@ impl Git {
         compared: Comparison<'_>,
         limit_bytes: usize,
     ) -> Result<(Diff, Seen), GitError> {
+        let text = compared.private.call("diff-index").args(DIFF).args(["-p", &*compared.base]);
+        let text = text.at_most(LOOKED_AT).begin()?;
         let files = files(&compared)?;
-        let call = compared.private.call("diff-index").args(DIFF).args(["-p", &*compared.base]);
-        let output = call.at_most(LOOKED_AT).run()?;
+        let output = text.run()?;
         // A NUL is not text, and would end a prompt that is passed as an argument.
         let (text, shortened) = shorten(&output.text().replace('\0', "\u{2400}"), limit_bytes);
         let truncated = shortened || output.cut;

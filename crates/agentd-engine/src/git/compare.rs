@@ -10,7 +10,7 @@ use agentd_core::layout;
 use super::changes::{ChangedFile, FileChange, OmitReason, OmittedFile};
 use super::convert::{self, Attributes, ComparedAs};
 use super::entries::{
-    Entries, Entry, FilteredFiles, OBJECTS_AT_ONCE, Repository, index_lines, sizes,
+    Entries, Entry, FilteredFiles, OBJECTS_AT_ONCE, Repository, ask_sizes, read_sizes,
 };
 use super::error::GitError;
 use super::private::{ObjectKind, PrivateGitDir, as_path};
@@ -71,14 +71,13 @@ impl Git {
     pub(super) fn compare(&self, base: &str) -> Result<Comparison<'_>, GitError> {
         let mut seen_before = Seen::begin();
         seen_before.repository_of(&self.root);
+        let answers = self.ask_repository()?;
         let base = self.commit_by_hash(base)?;
         let private = PrivateGitDir::of(self)?;
-        let repository = self.repository(&private, &base)?;
+        // Git may have stumbled over what the check finds.
+        let why = |error| private.check().err().unwrap_or(error);
+        let repository = self.repository(&private, &base, answers).map_err(why)?;
         let walked = self.walk(&private, &repository, seen_before)?;
-        let first = index_lines(&repository.base);
-        if !first.is_empty() {
-            private.call("update-index").args(["-z", "--index-info"]).input(first).run()?;
-        }
         let mut plan = Plan::default();
         let mut seen = BTreeSet::new();
         self.compare_known(&private, &repository, &walked, &mut plan, &mut seen)?;
@@ -98,6 +97,7 @@ impl Git {
             plan.leave_out(more.as_bytes(), OmitReason::TooMany, None);
         }
         write(&private, self.top(), &base, &mut plan)?;
+        private.check()?;
         plan.left_out.sort_by(|a, b| (&a.why, &a.path).cmp(&(&b.why, &b.path)));
         let (left_out, unseen, seen) = (plan.left_out, plan.unseen, walked.seen);
         Ok(Comparison { private, base, left_out, unseen, seen })
@@ -114,11 +114,13 @@ impl Git {
             .base
             .iter()
             .filter(|(path, entry)| entry.is_file() && is_rules(path))
+            .filter(|(path, _)| self.leads_to_ours(&path[..path.len() - walk::RULES.len()]))
             .collect();
         let mut texts = BTreeMap::new();
         for some in rules.chunks(OBJECTS_AT_ONCE) {
-            let hashes: Vec<&str> = some.iter().map(|(_, entry)| &*entry.hash).collect();
-            let read = private.objects(ObjectKind::Blob, &hashes)?;
+            let hashes: Vec<_> =
+                some.iter().map(|(_, entry)| (ObjectKind::Blob, &*entry.hash)).collect();
+            let read = private.objects(&hashes)?;
             texts.extend(some.iter().map(|(path, _)| (*path).clone()).zip(read));
         }
         // What agentd keeps beside the changes is ignored, even if no committed rule says so.
@@ -143,7 +145,7 @@ impl Git {
     }
 
     /// Whether a path is in the project, and does not belong to agentd's changes.
-    fn is_ours(&self, path: &[u8]) -> bool {
+    pub(super) fn is_ours(&self, path: &[u8]) -> bool {
         let path = as_path(path);
         path.starts_with(&self.prefix)
             && !path.starts_with(self.prefix.join(layout::changes_dir().as_path()))
@@ -220,9 +222,10 @@ impl Git {
             return Ok(());
         }
         let paths = different.iter().map(|(found, _)| &*found.path);
+        let sizes = ask_sizes(private, different)?;
         let attributes = Attributes::ask(private, paths)?;
         let believed = FilteredFiles::ask(self, repository, &attributes)?;
-        let sizes = sizes(private, different)?;
+        let sizes = read_sizes(&sizes.run()?.text(), different)?;
         let mut rest: &[(&WalkEntry, &Entry)] = different;
         let mut sizes: &[u64] = &sizes;
         while !rest.is_empty() {
@@ -234,13 +237,13 @@ impl Git {
             let count = fits.count().max(1);
             let (some, some_sizes) = (&rest[..count], &sizes[..count]);
             (rest, sizes) = (&rest[count..], &sizes[count..]);
-            let small: Vec<&str> = some
+            let small: Vec<_> = some
                 .iter()
                 .zip(some_sizes)
                 .filter(|(_, size)| **size <= LARGEST)
-                .map(|((_, entry), _)| &*entry.hash)
+                .map(|((_, entry), _)| (ObjectKind::Blob, &*entry.hash))
                 .collect();
-            let mut contents = private.objects(ObjectKind::Blob, &small)?.into_iter();
+            let mut contents = private.objects(&small)?.into_iter();
             for ((found, entry), size) in some.iter().zip(some_sizes) {
                 let before = if *size <= LARGEST { contents.next() } else { None };
                 let mode = known_mode(found, entry, repository.settings.file_mode);

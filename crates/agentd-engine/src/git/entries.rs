@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::convert::{Attributes, Settings};
 use super::error::GitError;
-use super::private::{ObjectKind, PrivateGitDir};
-use super::status::records;
+use super::private::{ObjectKind, PrivateGitDir, as_path};
+use super::status::{read_commit, records};
+use super::tool::StartedCall;
 use super::walk::WalkEntry;
 use super::{Git, is_hash};
 
@@ -64,31 +65,60 @@ impl Repository {
 }
 
 impl Git {
-    /// Reads it, and checks that it matches the hash of the commit.
+    /// Asks what does not depend on the commit, to be read later by [`Git::repository`].
+    pub(super) fn ask_repository(&self) -> Result<RepositoryAnswers<'_>, GitError> {
+        let files = self.tool.call(&self.top, "ls-files").args(["-v", "-s", "-z"]);
+        let settings = self.tool.call(&self.top, "config").args(["--list", "-z", "--includes"]);
+        Ok(RepositoryAnswers {
+            head: self.commit_call("HEAD").begin()?,
+            files: files.at_most(LONGEST_LIST).begin()?,
+            settings: settings.begin()?,
+        })
+    }
+
+    /// Reads it, and makes the index of `private` that of the commit. Whether all of it matches the hash
+    /// of the commit is known after [`PrivateGitDir::check`].
     pub(super) fn repository(
         &self,
         private: &PrivateGitDir<'_>,
         base: &str,
+        answers: RepositoryAnswers<'_>,
     ) -> Result<Repository, GitError> {
-        let commit = private.objects(ObjectKind::Commit, &[base])?.pop().unwrap_or_default();
+        let base_files = list(private, base)?;
+        // With the trees in it, the index need not be compared with each of them again.
+        let indexed = private.call("read-tree").args([base]).begin()?;
+        let commit = private.objects(&[(ObjectKind::Commit, base)])?.pop().unwrap_or_default();
         let commit = String::from_utf8_lossy(&commit).into_owned();
         let tree = commit.strip_prefix("tree ").and_then(|rest| rest.lines().next());
         let tree = tree.filter(|tree| is_hash(tree)).unwrap_or_default().to_owned();
-        let (base_entries, trees) = list(private, base)?;
-        let trees: BTreeSet<&str> = trees.iter().map(String::as_str).chain([&*tree]).collect();
-        let trees: Vec<&str> = trees.into_iter().collect();
+        let head = read_commit(&answers.head.ask()?).filter(|head| head != base);
+        let head_files = head.map(|head| list(private, &head)).transpose()?;
+        let (base_entries, trees) = read_list(&base_files.run()?.stdout);
+        // What is not compared may say what it likes.
+        let trees = trees.iter().filter(|(path, _)| self.leads_to_ours(path));
+        let trees: BTreeSet<&str> = trees.map(|(_, hash)| hash.as_str()).chain([&*tree]).collect();
+        let trees: Vec<_> = trees.into_iter().map(|tree| (ObjectKind::Tree, tree)).collect();
         for some in trees.chunks(OBJECTS_AT_ONCE) {
-            private.objects(ObjectKind::Tree, some)?;
+            private.objects(some)?;
         }
-        let head = self.head_commit()?.filter(|head| head != base);
-        let head = head.map(|head| Ok::<_, GitError>(list(private, &head)?.0)).transpose()?;
-        let output = self.tool.call(&self.top, "ls-files").args(["-v", "-s", "-z"]);
-        let output = output.at_most(LONGEST_LIST).run()?;
-        let (index, skipped) = read_index(&output.stdout);
-        let output = self.tool.call(&self.top, "config").args(["--list", "-z", "--includes"]);
-        let settings = Settings::read(&output.run()?.stdout);
-        Ok(Repository { base: base_entries, head, index, skipped, settings })
+        let head = head_files.map(|files| Ok::<_, GitError>(read_list(&files.run()?.stdout).0));
+        let (index, skipped) = read_index(&answers.files.run()?.stdout);
+        let settings = Settings::read(&answers.settings.run()?.stdout);
+        indexed.run()?;
+        Ok(Repository { base: base_entries, head: head.transpose()?, index, skipped, settings })
     }
+
+    /// Whether a directory is in the project or above it, and does not belong to agentd's changes.
+    pub(super) fn leads_to_ours(&self, dir: &[u8]) -> bool {
+        self.is_ours(dir) || self.prefix.starts_with(as_path(dir))
+    }
+}
+
+/// Questions about a repository that git answers meanwhile.
+pub(super) struct RepositoryAnswers<'g> {
+    head: StartedCall<'g>,
+    files: StartedCall<'g>,
+    settings: StartedCall<'g>,
 }
 
 /// Files that go through a filter, and which of them are modified according to the user's index.
@@ -123,12 +153,15 @@ impl FilteredFiles {
     }
 }
 
-/// Reads `git ls-tree -r -t -z`: files, and the hashes of directories.
-fn list(private: &PrivateGitDir<'_>, commit: &str) -> Result<(Entries, Vec<String>), GitError> {
-    let output = private.call("ls-tree").args(["-r", "-t", "-z", "--full-tree", commit]);
-    let output = output.at_most(LONGEST_LIST).run()?;
+fn list<'c>(private: &'c PrivateGitDir<'_>, commit: &str) -> Result<StartedCall<'c>, GitError> {
+    let call = private.call("ls-tree").args(["-r", "-t", "-z", "--full-tree", commit]);
+    call.at_most(LONGEST_LIST).begin()
+}
+
+/// Reads `git ls-tree -r -t -z`: files, and the paths and hashes of directories.
+fn read_list(bytes: &[u8]) -> (Entries, Vec<(Vec<u8>, String)>) {
     let (mut entries, mut trees) = (Entries::new(), Vec::new());
-    for record in records(&output.stdout) {
+    for record in records(bytes) {
         let Some((head, path)) = split(record) else { continue };
         let mut fields = head.split(' ').map(str::to_owned);
         let (Some(mode), Some(kind), Some(hash)) = (fields.next(), fields.next(), fields.next())
@@ -136,12 +169,12 @@ fn list(private: &PrivateGitDir<'_>, commit: &str) -> Result<(Entries, Vec<Strin
             continue;
         };
         if kind == "tree" {
-            trees.push(hash);
+            trees.push((path.to_vec(), hash));
         } else {
             entries.insert(path.to_vec(), Entry { mode, hash });
         }
     }
-    Ok((entries, trees))
+    (entries, trees)
 }
 
 /// Reads `git ls-files -v -s -z`: the files, and those that are not checked out.
@@ -167,24 +200,20 @@ fn split(record: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(&record[..tab]).ok()?, &record[tab + 1..]))
 }
 
-pub(super) fn index_lines(entries: &Entries) -> Vec<u8> {
-    let mut lines = Vec::new();
-    for (path, entry) in entries {
-        lines.extend_from_slice(format!("{} {}\t", entry.mode, entry.hash).as_bytes());
-        lines.extend_from_slice(path);
-        lines.push(0);
-    }
-    lines
+/// Asks for the sizes of files in the commit.
+pub(super) fn ask_sizes<'c>(
+    private: &'c PrivateGitDir<'_>,
+    files: &[(&WalkEntry, &Entry)],
+) -> Result<StartedCall<'c>, GitError> {
+    let input: String = files.iter().map(|(_, entry)| format!("{}\n", entry.hash)).collect();
+    private.call("cat-file").args(["--batch-check"]).input(input.into_bytes()).begin()
 }
 
-/// The sizes of files in the commit.
-pub(super) fn sizes(
-    private: &PrivateGitDir<'_>,
+/// Reads the answer.
+pub(super) fn read_sizes(
+    output: &str,
     files: &[(&WalkEntry, &Entry)],
 ) -> Result<Vec<u64>, GitError> {
-    let input: String = files.iter().map(|(_, entry)| format!("{}\n", entry.hash)).collect();
-    let call = private.call("cat-file").args(["--batch-check"]).input(input.into_bytes());
-    let output = call.run()?.text();
     let sizes: Vec<u64> = output
         .lines()
         .map(|line| line.rsplit(' ').next().and_then(|size| size.parse().ok()))

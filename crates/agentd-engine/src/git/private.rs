@@ -4,6 +4,7 @@
 //! repository nothing but its objects. So nothing in `.git` has a say in what is
 //! shown: no bits in the index, no excludes, no filters, no replaced commits.
 
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::error::GitError;
 use super::status::{os, path_line};
-use super::tool::Call;
+use super::tool::{Call, StartedCall};
 use super::{Git, is_hash};
 use crate::store::{OutsideDir, PRIVATE, TemporaryDir};
 
@@ -21,6 +22,9 @@ const FILE_MODE: u32 = 0o600;
 
 /// The most that is read of objects and hashes at a time.
 const MOST_BYTES: usize = 256 << 20;
+
+/// How many bytes of objects may wait to be compared with their names.
+const MOST_UNCHECKED: usize = 64 << 20;
 
 /// The git directory, removed when this is dropped.
 pub(super) struct PrivateGitDir<'g> {
@@ -32,22 +36,46 @@ pub(super) struct PrivateGitDir<'g> {
     /// Where the objects of the repository are, in the form that git expects.
     objects: OsString,
     last_file: AtomicU32,
+    /// Objects that were read and not yet compared with their names.
+    unchecked: RefCell<Vec<Unchecked>>,
+    unchecked_bytes: Cell<usize>,
+}
+
+/// An object, and the file with its content.
+struct Unchecked {
+    kind: ObjectKind,
+    name: String,
+    file: PathBuf,
 }
 
 impl<'g> PrivateGitDir<'g> {
     /// Creates one for a repository, where no other user can write.
     pub(super) fn of(git: &'g Git) -> Result<Self, GitError> {
-        let objects = git.call("rev-parse").args(["--git-path", "objects"]).run()?;
-        let objects = git.root.join(path_line(&objects.stdout).unwrap_or_default());
-        let format = git.call("rev-parse").args(["--show-object-format"]).run()?.text();
+        let questions = ["--show-object-format", "--git-path", "objects"];
+        let output = git.call("rev-parse").args(questions).run()?.stdout;
+        // The path comes last: there may be a line end in it.
+        let end = output.iter().position(|byte| *byte == b'\n').unwrap_or(output.len());
+        let (format, objects) = output.split_at(end);
+        let objects = path_line(objects.get(1..).unwrap_or_default()).unwrap_or_default();
+        let objects = git.root.join(objects);
+        let format = String::from_utf8_lossy(format).into_owned();
         let failed = |source| GitError::Path { path: std::env::temp_dir(), source };
         let temporary = TemporaryDir::create("git").map_err(failed)?;
         let dir = temporary.dir().clone();
         let files = dir.create_dir("files", PRIVATE).map_err(failed)?;
         let objects = OsString::from_vec(quoted(objects.as_os_str().as_bytes()));
         let last_file = AtomicU32::new(0);
-        let private = Self { git, _temporary: temporary, dir, files, objects, last_file };
-        private.fill(format.trim()).map_err(|source| private.failed(source))?;
+        let private = Self {
+            git,
+            _temporary: temporary,
+            dir,
+            files,
+            objects,
+            last_file,
+            unchecked: RefCell::default(),
+            unchecked_bytes: Cell::default(),
+        };
+        private.fill(&format).map_err(|source| private.failed(source))?;
         Ok(private)
     }
 
@@ -115,6 +143,15 @@ impl<'g> PrivateGitDir<'g> {
         kind: ObjectKind,
         paths: impl IntoIterator<Item = &'p Path>,
     ) -> Result<Vec<String>, GitError> {
+        self.begin_hash(kind, paths)?.map_or_else(|| Ok(Vec::new()), Hashing::finish)
+    }
+
+    /// Starts to hash files; none if there are none.
+    fn begin_hash<'p>(
+        &self,
+        kind: ObjectKind,
+        paths: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<Option<Hashing<'_>>, GitError> {
         let mut input = Vec::new();
         let mut count = 0;
         for path in paths {
@@ -123,7 +160,7 @@ impl<'g> PrivateGitDir<'g> {
             count += 1;
         }
         if count == 0 {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let call = self.alone("hash-object").args(match kind {
             ObjectKind::StoredBlob => ["-w", "-t", "blob"],
@@ -132,49 +169,57 @@ impl<'g> PrivateGitDir<'g> {
             ObjectKind::Commit => ["--literally", "-t", "commit"],
         });
         let call = call.args(["--no-filters", "--stdin-paths"]).input(input);
-        let output = call.at_most(MOST_BYTES).run()?;
-        let hashes: Vec<String> = output.text().lines().map(str::to_owned).collect();
-        if hashes.len() == count && hashes.iter().all(|hash| is_hash(hash)) {
-            return Ok(hashes);
-        }
-        Err(GitError::Failed {
-            what: "git hash-object".to_owned(),
-            code: output.code,
-            output: format!("{} answers for {count} files", hashes.len()),
-        })
+        Ok(Some(Hashing { call: call.at_most(MOST_BYTES).begin()?, count }))
     }
 
-    /// Reads objects, and checks that each of them is what its name says: git does not, and
-    /// anyone who can write to the repository can write to their files.
-    pub(super) fn objects(
-        &self,
-        kind: ObjectKind,
-        names: &[&str],
-    ) -> Result<Vec<Vec<u8>>, GitError> {
+    /// Reads objects. Nothing that was made from them counts before [`PrivateGitDir::check`].
+    pub(super) fn objects(&self, names: &[(ObjectKind, &str)]) -> Result<Vec<Vec<u8>>, GitError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let damaged = |name: &str| GitError::Damaged { object: name.to_owned() };
-        let input = names.join("\n") + "\n";
+        let input: String = names.iter().flat_map(|(_, name)| [*name, "\n"]).collect();
         let call = self.call("cat-file").args(["--batch"]).input(input.into_bytes());
         let output = call.at_most(MOST_BYTES).run()?;
         let mut rest = output.stdout.as_slice();
         let mut contents = Vec::new();
-        for name in names {
-            let read = read_object(rest, name).ok_or_else(|| damaged(name))?;
-            contents.push(read.0.to_vec());
-            rest = read.1;
+        for (kind, name) in names {
+            let (content, more) = read_object(rest, name).ok_or_else(|| damaged(name))?;
+            let (name, file) = ((*name).to_owned(), self.file(content)?);
+            self.unchecked.borrow_mut().push(Unchecked { kind: *kind, name, file });
+            self.unchecked_bytes.update(|bytes| bytes + content.len());
+            contents.push(content.to_vec());
+            rest = more;
         }
-        let files: Vec<PathBuf> =
-            contents.iter().map(|content| self.file(content)).collect::<Result<_, _>>()?;
-        let hashes = self.hash(kind, files.iter().map(PathBuf::as_path))?;
-        for name in files.iter().filter_map(|file| file.file_name()) {
+        if self.unchecked_bytes.get() > MOST_UNCHECKED {
+            self.check()?;
+        }
+        Ok(contents)
+    }
+
+    /// Checks that each object that was read is what its name says: git does not, and anyone who can
+    /// write to the repository can write to their files. All of them at once, since a process for
+    /// each question would take longer than the hashing.
+    pub(super) fn check(&self) -> Result<(), GitError> {
+        let unchecked = self.unchecked.take();
+        self.unchecked_bytes.set(0);
+        let mut started = Vec::new();
+        for kind in [ObjectKind::Blob, ObjectKind::Tree, ObjectKind::Commit] {
+            let of_kind: Vec<&Unchecked> = unchecked.iter().filter(|it| it.kind == kind).collect();
+            let hashing = self.begin_hash(kind, of_kind.iter().map(|it| it.file.as_path()))?;
+            started.extend(hashing.map(|hashing| (of_kind, hashing)));
+        }
+        for (objects, hashing) in started {
+            let hashes = hashing.finish()?;
+            if let Some((object, _)) =
+                objects.iter().zip(hashes).find(|(it, hash)| it.name != *hash)
+            {
+                return Err(damaged(&object.name));
+            }
+        }
+        for name in unchecked.iter().filter_map(|it| it.file.file_name()) {
             let _ = self.files.remove(name);
         }
-        match names.iter().zip(hashes).find(|(name, hash)| *name != hash) {
-            Some((name, _)) => Err(damaged(name)),
-            None => Ok(contents),
-        }
+        Ok(())
     }
 
     fn failed(&self, source: io::Error) -> GitError {
@@ -182,8 +227,33 @@ impl<'g> PrivateGitDir<'g> {
     }
 }
 
+fn damaged(name: &str) -> GitError {
+    GitError::Damaged { object: name.to_owned() }
+}
+
+/// Files that are being hashed.
+struct Hashing<'c> {
+    call: StartedCall<'c>,
+    count: usize,
+}
+
+impl Hashing<'_> {
+    fn finish(self) -> Result<Vec<String>, GitError> {
+        let output = self.call.run()?;
+        let hashes: Vec<String> = output.text().lines().map(str::to_owned).collect();
+        if hashes.len() == self.count && hashes.iter().all(|hash| is_hash(hash)) {
+            return Ok(hashes);
+        }
+        Err(GitError::Failed {
+            what: "git hash-object".to_owned(),
+            code: output.code,
+            output: format!("{} answers for {} files", hashes.len(), self.count),
+        })
+    }
+}
+
 /// The kind of object that a file is hashed as.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     /// The content of a file, which the diff needs.
     StoredBlob,

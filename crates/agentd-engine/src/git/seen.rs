@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Git;
-use super::error::GitError;
 use super::status::records;
+use super::tool::Call;
 use agentd_walk::read_rules;
 
 /// Two edits within this time may have the same time: what was changed more recently than this
@@ -178,8 +178,14 @@ impl Seen {
 }
 
 impl Git {
+    /// Asks which files settings come from.
+    pub(super) fn list_settings(&self) -> Call<'_> {
+        let call = self.call("config").args(["--list", "-z", "--includes", "--show-origin"]);
+        call.args(["--name-only"])
+    }
+
     /// Adds the files that the settings come from, those of the user included.
-    pub(super) fn see_settings(&self, seen: &mut Seen) -> Result<(), GitError> {
+    pub(super) fn see_settings(&self, listed: &[u8], seen: &mut Seen) {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
         let settings = settings.or_else(|| Some(home.as_ref()?.join(".config")));
@@ -191,9 +197,7 @@ impl Git {
             seen.follow(path);
         }
         // Files that others include.
-        let call = self.call("config").args(["--list", "-z", "--includes", "--show-origin"]);
-        let output = call.args(["--name-only"]).run()?;
-        let mut paths: Vec<PathBuf> = records(&output.stdout)
+        let mut paths: Vec<PathBuf> = records(listed)
             .step_by(2)
             .filter_map(|origin| origin.strip_prefix(b"file:"))
             .map(|path| self.root.join(OsStr::from_bytes(path)))
@@ -203,7 +207,6 @@ impl Git {
         for path in paths {
             seen.follow(path);
         }
-        Ok(())
     }
 }
 

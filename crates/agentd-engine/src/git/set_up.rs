@@ -313,8 +313,8 @@ fn make(
     existing: Option<&str>,
     start: &str,
 ) -> Result<Option<String>, GitError> {
-    if let Some(around) = &git.superproject {
-        return Err(GitError::Submodule { around: around.clone() });
+    if let Some(around) = git.superproject()? {
+        return Err(GitError::Submodule { around });
     }
     let known = trees.iter().find(|tree| tree.path == path || canonical_or(&tree.path) == path);
     if let Some(tree) = known.filter(|tree| !tree.gone) {

@@ -8,6 +8,7 @@ use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 
 use super::error::GitError;
+use super::tool::{Call, GitOutput};
 use super::{Git, is_hash};
 use crate::store::Bytes;
 
@@ -204,11 +205,14 @@ impl Git {
     }
 
     pub(super) fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
+        Ok(read_commit(&self.commit_call(name).ask()?))
+    }
+
+    /// Asks for a commit by a name; [`read_commit`] reads the answer.
+    pub(super) fn commit_call(&self, name: &str) -> Call<'_> {
         let commit = format!("{name}^{{commit}}");
         let args = ["--verify", "--quiet", "--end-of-options", &commit];
-        let output = self.call("rev-parse").args(args).ask()?;
-        let hash = output.text().trim().to_owned();
-        Ok((output.code == 0 && is_hash(&hash)).then_some(hash))
+        self.call("rev-parse").args(args)
     }
 
     /// The hash of the tree of a commit.
@@ -221,8 +225,18 @@ impl Git {
     /// A commit by its hash, in full.
     pub(super) fn commit_by_hash(&self, hash: &str) -> Result<String, GitError> {
         let found = if is_hash(hash) { self.commit_of(hash)? } else { None };
-        found.ok_or_else(|| GitError::NoSuchCommit { revision: hash.chars().take(80).collect() })
+        found.ok_or_else(|| no_such_commit(hash))
     }
+}
+
+pub(super) fn no_such_commit(hash: &str) -> GitError {
+    GitError::NoSuchCommit { revision: hash.chars().take(80).collect() }
+}
+
+/// The commit that was asked for, if there is one.
+pub(super) fn read_commit(output: &GitOutput) -> Option<String> {
+    let hash = output.text().trim().to_owned();
+    (output.code == 0 && is_hash(&hash)).then_some(hash)
 }
 
 /// Pieces that end with a NUL.

@@ -120,7 +120,7 @@ impl GitOutput {
     }
 }
 
-impl Call<'_> {
+impl<'t> Call<'t> {
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
@@ -175,13 +175,24 @@ impl Call<'_> {
         self
     }
 
+    /// Starts it, to be waited for later: calls that need nothing of each other run side by side. It
+    /// must be one that runs no files of the working tree.
+    pub(crate) fn begin(self) -> Result<StartedCall<'t>, GitError> {
+        debug_assert!(!self.runs_files(), "{}", self.what());
+        Ok(StartedCall { child: self.start()?, call: self })
+    }
+
     /// Runs it; every exit code is an answer.
     pub(crate) fn ask(self) -> Result<GitOutput, GitError> {
         let what = self.what();
         let output = match self.tool.caged.as_ref().filter(|_| self.runs_files()) {
             Some(caged) => caged.run(&self, &what)?,
-            None => self.output()?,
+            None => self.output(self.start()?)?,
         };
+        self.understood(output)
+    }
+
+    fn understood(&self, output: GitOutput) -> Result<GitOutput, GitError> {
         if output.code == 129 && !output.stderr.contains("fatal:") {
             return Err(self.misunderstood(&output));
         }
@@ -191,11 +202,7 @@ impl Call<'_> {
     /// Runs it; a failure is an error.
     pub(crate) fn run(self) -> Result<GitOutput, GitError> {
         let what = self.what();
-        let output = self.ask()?;
-        if output.code == 0 || output.cut {
-            return Ok(output);
-        }
-        Err(GitError::Failed { what, code: output.code, output: output.combined() })
+        succeeded(what, self.ask()?)
     }
 
     fn what(&self) -> String {
@@ -285,14 +292,13 @@ impl Call<'_> {
     }
 
     /// Waits for git to end, and takes what it printed.
-    fn output(&self) -> Result<GitOutput, GitError> {
+    fn output(&self, child: Child) -> Result<GitOutput, GitError> {
         let what = self.what();
-        let output =
-            self.start()?.wait(self.tool.cancel.as_ref()).map_err(|error| match error {
-                ChildError::System(source) => GitError::Start { what, source },
-                ChildError::TimedOut => GitError::TimedOut { what, limit: self.limit },
-                ChildError::Cancelled => GitError::Interrupted { what },
-            })?;
+        let output = child.wait(self.tool.cancel.as_ref()).map_err(|error| match error {
+            ChildError::System(source) => GitError::Start { what, source },
+            ChildError::TimedOut => GitError::TimedOut { what, limit: self.limit },
+            ChildError::Cancelled => GitError::Interrupted { what },
+        })?;
         Ok(GitOutput {
             code: output.code(),
             cut: output.cut,
@@ -303,7 +309,8 @@ impl Call<'_> {
 
     /// Git does not know an option: it is older than what agentd needs.
     fn misunderstood(&self, output: &GitOutput) -> GitError {
-        let version = self.tool.call(self.dir, "version").output().ok();
+        let version = self.tool.call(self.dir, "version");
+        let version = version.start().and_then(|child| version.output(child)).ok();
         let version = version.map(|output| output.text().trim().to_owned()).unwrap_or_default();
         if is_too_old(&version) {
             GitError::TooOld { version }
@@ -311,6 +318,35 @@ impl Call<'_> {
             GitError::Failed { what: self.what(), code: output.code, output: output.combined() }
         }
     }
+}
+
+/// A call of git that has been started; dropping it kills it.
+#[derive(Debug)]
+#[must_use = "what it prints is the answer"]
+pub(crate) struct StartedCall<'t> {
+    call: Call<'t>,
+    child: Child,
+}
+
+impl StartedCall<'_> {
+    /// Waits for it; every exit code is an answer.
+    pub(crate) fn ask(self) -> Result<GitOutput, GitError> {
+        let output = self.call.output(self.child)?;
+        self.call.understood(output)
+    }
+
+    /// Waits for it; a failure is an error.
+    pub(crate) fn run(self) -> Result<GitOutput, GitError> {
+        let what = self.call.what();
+        succeeded(what, self.ask()?)
+    }
+}
+
+fn succeeded(what: String, output: GitOutput) -> Result<GitOutput, GitError> {
+    if output.code == 0 || output.cut {
+        return Ok(output);
+    }
+    Err(GitError::Failed { what, code: output.code, output: output.combined() })
 }
 
 /// Whether a version, as in `git version 2.35.1`, is older than 2.36, the first that lists work

@@ -210,9 +210,11 @@ fn hits(text: &str, words: &Words, place: impl Fn(usize) -> HitPlace) -> Vec<Hit
     }
     let mut lines: Vec<(usize, usize, usize, &str)> = Vec::new();
     let mut offset = 0;
+    // Names and dates at the top are not what a document says, and are in its heading again.
+    let begin = frontmatter_end(text);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let count = words.count(line.as_bytes());
-        if count > 0 {
+        if count > 0 && offset >= begin {
             lines.push((count, index + 1, offset, line));
         }
         offset += line.len();
@@ -224,6 +226,20 @@ fn hits(text: &str, words: &Words, place: impl Fn(usize) -> HitPlace) -> Vec<Hit
         text: excerpt(text.trim(), SHOWN),
     };
     lines.into_iter().take(MOST_OF_ONE).map(hit).collect()
+}
+
+/// Where the text after the frontmatter begins.
+fn frontmatter_end(text: &str) -> usize {
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let is_fence = line.trim_end() == "---";
+        match offset {
+            0 if !is_fence => return 0,
+            1.. if is_fence => return offset,
+            _ => offset += line.len(),
+        }
+    }
+    0
 }
 
 fn in_runs(changes: &[Change], words: &Words, redactor: &Redactor) -> Found {
@@ -311,6 +327,9 @@ mod tests {
                 .map(|hit| hit.line)
                 .collect();
         assert_eq!(found, [3, 2]);
+        let text = "---\nid: session-end\n----\n---\n# In session-end\n";
+        let found = hits(text, &words, |_| HitPlace::MainSpec(SpecId::new("a").unwrap()));
+        assert_eq!(found.iter().map(|hit| hit.line).collect::<Vec<_>>(), [5]);
     }
 
     #[test]

@@ -12,6 +12,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{self, ChildStdin, Command, ExitStatus, Stdio};
@@ -127,6 +129,7 @@ impl Child {
 
     /// Waits until it has ended, for as long as its limits and `cancel` let it run.
     pub(crate) fn wait(mut self, cancel: Option<&Cancel>) -> Result<ChildOutput, ChildError> {
+        let ended = Ended::of(&self.inner);
         // Most answers come within a millisecond or two.
         let mut pause = Duration::from_micros(500);
         let status = loop {
@@ -145,7 +148,7 @@ impl Child {
                 self.stop();
                 return Err(ChildError::TimedOut);
             }
-            std::thread::sleep(pause);
+            ended.wait(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
         };
         let (stdout, cut) = self.stdout.take(self.limits.drain);
@@ -187,6 +190,39 @@ impl Drop for Child {
         if !self.is_reaped {
             let _ = self.kill();
         }
+    }
+}
+
+/// The end of a child, as something to wait for. Where the system has no such thing, it is only slept.
+struct Ended {
+    #[cfg(target_os = "linux")]
+    process: Option<OwnedFd>,
+}
+
+impl Ended {
+    #[cfg(target_os = "linux")]
+    fn of(child: &process::Child) -> Self {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        Self { process: pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok() }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(_: &process::Child) -> Self {
+        Self {}
+    }
+
+    /// Returns after this time, or as soon as the child has ended.
+    fn wait(&self, most: Duration) {
+        #[cfg(target_os = "linux")]
+        if let Some(process) = &self.process {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let _ = poll(
+                &mut [PollFd::new(process, PollFlags::IN)],
+                Timespec::try_from(most).ok().as_ref(),
+            );
+            return;
+        }
+        std::thread::sleep(most);
     }
 }
 

@@ -149,6 +149,8 @@ pub struct BackgroundRun {
     pub started_at: Timestamp,
     /// When it last said something.
     pub ended_at: Option<Timestamp>,
+    /// Where the change is to be worked on, if the person said that with it.
+    pub placement: Option<Placement>,
     /// What came of it.
     pub outcome: BackgroundOutcome,
 }
@@ -187,6 +189,9 @@ struct Note {
     command: BackgroundCommand,
     process: ProcessId,
     started_at: Timestamp,
+    /// Kept also for a command that does not take it: it is for the one after the questions.
+    #[serde(default)]
+    placement: Option<Placement>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -248,7 +253,8 @@ pub fn start(
     let started_at = Timestamp::now();
     let args = command.args(change, placement);
     let process = detached::start(agentd, &args, project.root(), output, errors)?;
-    let note = serde_json::to_vec(&Note { command, process, started_at }).unwrap_or_default();
+    let note =
+        serde_json::to_vec(&Note { command, process, started_at, placement }).unwrap_or_default();
     Ok(state.write_atomic(&layout::background(change, BackgroundFile::Note), &note)?)
 }
 
@@ -283,8 +289,8 @@ pub fn last(project: &Project, change: &ChangeId) -> Result<Option<BackgroundRun
         }
     };
     let ended_at = last_word(&state, change);
-    let Note { command, started_at, .. } = note;
-    Ok(Some(BackgroundRun { command, started_at, ended_at, outcome }))
+    let Note { command, started_at, placement, .. } = note;
+    Ok(Some(BackgroundRun { command, started_at, ended_at, placement, outcome }))
 }
 
 /// When a command last wrote something.

@@ -89,7 +89,8 @@ fn facts_are_those_of_git() {
     let head = Head::Branch { name: "main".into(), commit: commit.clone() };
     assert_eq!(git.head().unwrap(), head);
     assert_eq!(git.dirty().unwrap(), Dirty::default());
-    assert_eq!((git.top(), git.subdirectory(), git.superproject()), (&*repo.root(), None, None));
+    assert_eq!((git.top(), git.subdirectory()), (&*repo.root(), None));
+    assert_eq!(git.superproject().unwrap(), None);
     repo.write_root("a.txt", "two\n");
     repo.write_root("new file", "two\n");
     repo.write_root("agentd/changes/x/STATE.yaml", "what agentd writes does not count");
@@ -583,7 +584,7 @@ fn a_submodule_has_branches_and_no_work_trees() {
     repo.git(&["submodule", "--quiet", "add", library.to_str().unwrap(), "lib"]);
     repo.commit("with a submodule");
     let git = Git::discover_with(&repo.tool(), &repo.root().join("lib")).unwrap().unwrap();
-    assert_eq!(git.superproject(), Some(&*repo.root()));
+    assert_eq!(git.superproject().unwrap(), Some(repo.root()));
     fails(set_up(&git, &change(), Placement::Worktree, None, None), Kind::GitSubmodule);
     set_up(&git, &change(), Placement::Branch, None, None).unwrap();
     assert_eq!(repo.branch(), "main", "that of the repository around it");

@@ -128,6 +128,39 @@ fn a_forged_index_hides_no_edit() {
     assert_eq!(error.kind(), Kind::GitDamaged, "{error:?}");
 }
 
+/// Git believes what the file of an object says. A directory that pretends to have had the edit already
+/// is found out; one of agentd's changes, which are not compared, changes nothing.
+#[test]
+fn a_forged_tree_hides_no_edit() {
+    let files = [("src/code.rs", "fn good() {}\n"), ("agentd/changes/x/proposal.md", "# One\n")];
+    for (dir, is_compared) in [("src", true), ("agentd/changes/x", false), ("", true)] {
+        let (repo, base) = start(&files);
+        repo.write_root("src/code.rs", "fn evil() {}\n");
+        repo.write_root("agentd/changes/x/proposal.md", "# Two\n");
+        let tree_of = |commit: &str| repo.git(&["rev-parse", &format!("{commit}:{dir}")]);
+        let old = tree_of(&base);
+        repo.git(&["add", "."]);
+        let index = repo.git(&["write-tree"]);
+        let commit = repo.git(&["commit-tree", "-m", "evil", &index]);
+        let file = |hash: &str| repo.root().join(".git/objects").join(&hash[..2]).join(&hash[2..]);
+        let (old, new) = (file(&old), file(&tree_of(&commit)));
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::copy(new, &old).unwrap();
+        match repo.found().diff(&base, 1 << 20) {
+            // Git itself may notice it first.
+            Err(error) => {
+                let is_refused = matches!(error.kind(), Kind::GitDamaged | Kind::GitFailed);
+                assert!(is_compared && is_refused, "{dir}: {error}");
+                assert!(dir != "src" || error.kind() == Kind::GitDamaged, "{error}");
+            }
+            Ok(diff) => {
+                assert_eq!((paths(&diff), is_compared), (vec!["src/code.rs"], false), "{dir}");
+                assert!(diff.text.contains("+fn evil() {}"), "{}", diff.text);
+            }
+        }
+    }
+}
+
 #[test]
 fn files_changed_only_in_commits_are_named() {
     let (repo, base) = start(&[("code.rs", "good\n"), ("kept.rs", "kept\n")]);

@@ -21,19 +21,20 @@ pub(crate) fn costs(app: &App, month: &str) -> Result<Markup, Problem> {
     let shown = one.as_ref().unwrap_or(&all);
     let body = html! {
         h1 { "Costs" }
-        p.facts {
-            span { strong { (dollars(shown.total_cost_usd)) } @if let Some(month) = &month { " in " (month) } @else { " in all" } }
-            span { (tokens(shown.spent.tokens_in)) " tokens in, " (tokens(shown.spent.tokens_cached)) " of them cached" }
-            span { (tokens(shown.spent.tokens_out)) " out" }
-            span { (counted(shown.spent.calls, "call")) @if shown.spent.failed > 0 { ", " (shown.spent.failed) " failed" } }
-            span { (duration(shown.spent.duration_ms)) " of work" }
+        @if shown.spent.calls == 0 {
+            p.empty {
+                "No agent has been called yet" @if let Some(month) = &month { " in " (month) } "."
+            }
+        } @else {
+            (totals(shown, month.as_ref()))
         }
-        @if shown.spent.calls == 0 { p.empty { "No agent has been called yet." } }
         (months(&all, month.as_ref()))
-        div.shares {
-            (shares("By model", &shown.models, shown.total_cost_usd))
-            (shares("By role", &shown.roles, shown.total_cost_usd))
-            (shares("By step", &shown.steps, shown.total_cost_usd))
+        @if shown.spent.calls > 0 {
+            div.shares {
+                (shares("By model", &shown.models, shown.total_cost_usd))
+                (shares("By role", &shown.roles, shown.total_cost_usd))
+                (shares("By step", &shown.steps, shown.total_cost_usd))
+            }
         }
         (changes(app, shown))
         @if !shown.unreadable.is_empty() {
@@ -43,6 +44,19 @@ pub(crate) fn costs(app: &App, month: &str) -> Result<Markup, Problem> {
     };
     let crumbs = [("Costs", "/costs".to_owned())];
     Ok(Page { app, title: "Costs", crumbs: &crumbs, follow: None, body }.render())
+}
+
+/// What was used in all.
+fn totals(shown: &ProjectCost, month: Option<&Month>) -> Markup {
+    html! {
+        p.facts {
+            span { strong { (dollars(shown.total_cost_usd)) } @if let Some(month) = month { " in " (month) } @else { " in all" } }
+            span { (tokens(shown.spent.tokens_in)) " tokens in, " (tokens(shown.spent.tokens_cached)) " of them cached" }
+            span { (tokens(shown.spent.tokens_out)) " out" }
+            span { (counted(shown.spent.calls, "call")) @if shown.spent.failed > 0 { ", " (shown.spent.failed) " failed" } }
+            span { (duration(shown.spent.duration_ms)) " of work" }
+        }
+    }
 }
 
 /// The months, each a link.

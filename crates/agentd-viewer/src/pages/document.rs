@@ -61,13 +61,16 @@ pub(crate) fn no_proposal(app: &App, subject: &Subject) -> Markup {
     let asked = subject.state().and_then(|state| state.description.as_ref());
     let body = html! {
         (validation(subject))
-        @if let Some(asked) = asked {
-            section.asked {
-                h2.page-title { "What was asked for" }
-                div.prose { (markdown::fragment(asked.as_str())) }
+        // The page is another one as soon as there is a proposal.
+        div data-live="unwritten" {
+            @if let Some(asked) = asked {
+                section.asked {
+                    h2.page-title { "What was asked for" }
+                    div.prose { (markdown::fragment(asked.as_str())) }
+                }
             }
+            p.empty { "The plan is not written yet. Its documents appear here as they are written." }
         }
-        p.empty { "The plan is not written yet. Its documents appear here as they are written." }
     };
     plan_page(app, subject, &subject.address(), "Proposal", &body)
 }

@@ -90,8 +90,12 @@ fn head(app: &Arc<App>, board: &Board, needs: usize, running: usize) -> Markup {
 
 fn empty(app: &App) -> Markup {
     html! {
-        div.empty {
-            p { "No changes are open." }
+        div.empty data-live="nothing" {
+            p { strong { "No changes are open." } }
+            p {
+                "A change begins with a sentence. Agents write a plan of it, others look for what is \
+                 wrong, you decide, and then it is implemented, reviewed and archived."
+            }
             @if app.acts {
                 p { a.button.primary href="/new" { "New change" } }
             }
@@ -139,7 +143,12 @@ fn need(app: &App, known: &Overview) -> Markup {
             a href={ "/changes/" (id) } data-stop { strong { (id) } " " span.title { (known.title) } }
             span.why { (reason) }
             span.when { (updated(known)) }
-            @if let Some(next) = glance.next.first().filter(|_| !app.acts) {
+            @if app.acts {
+                a.button.small href={ "/changes/" (id) } {
+                    @if glance.waits_for_decision() { "Decide" } @else { "Open" }
+                    span.visually-hidden { " " (id) }
+                }
+            } @else if let Some(next) = glance.next.first() {
                 span.next-command { code { (next.short(id)) } }
             }
         }

@@ -258,7 +258,7 @@ fn steps(app: &App, subject: &Subject, next: &[NextStep], decides: bool, asks: b
             @if app.acts && subject.is_open() && !waits_for_decision(subject) && app.is_trusted() {
                 @for (index, command) in runnable.iter().enumerate() {
                     @let class = if index == 0 && !asks { "primary" } else { "" };
-                    @let place = if index == 0 { placement(subject, *command) } else { html! {} };
+                    @let place = if index == 0 { placement(app, subject, *command) } else { html! {} };
                     (run_form(subject, *command, class, &place))
                 }
             }
@@ -302,16 +302,20 @@ pub(super) fn run_form(
 }
 
 /// Where to work, for a change that is nowhere yet.
-pub(super) fn placement(subject: &Subject, command: BackgroundCommand) -> Markup {
+pub(super) fn placement(app: &App, subject: &Subject, command: BackgroundCommand) -> Markup {
     let is_placed = subject.state().is_some_and(|state| state.git.is_some());
     let has_git = subject.home().root().join(".git").exists();
+    let said = background::last(&app.project, subject.id()).ok().flatten();
+    let said = said.and_then(|run| run.placement);
     html! {
         @if command.takes_placement() && !is_placed && has_git {
             label {
                 "Work "
                 select name="placement" {
                     @for placement in Placement::ALL {
-                        option value=(placement.name()) { (placement_words(placement)) }
+                        option value=(placement.name()) selected[said == Some(placement)] {
+                            (placement_words(placement))
+                        }
                     }
                 }
             }

@@ -33,7 +33,7 @@ fn form(app: &App, subject: &Subject, questions: &Questions) -> Markup {
             @for (index, question) in questions.questions.iter().enumerate() {
                 (one(index, question))
             }
-            @if app.acts { (placement(subject, BackgroundCommand::Plan)) }
+            @if app.acts { (placement(app, subject, BackgroundCommand::Plan)) }
             div.actions {
                 button.primary name="then" value=(if app.acts { "plan" } else { "" }) {
                     @if app.acts { "Answer and plan" } @else { "Answer" }

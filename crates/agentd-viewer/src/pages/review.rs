@@ -141,6 +141,7 @@ pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
         _ if open > 0 => "open",
         _ => "all",
     };
+    let is_about = |about: About| !matches!(&*view.of, "plan" | "code") || about.name() == view.of;
     let wanted = |row: &&Row<'_>| {
         let settled = row.finding.fate.is_settled();
         let state = match show {
@@ -148,10 +149,9 @@ pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
             "settled" => settled,
             _ => true,
         };
-        let about = view.of.is_empty() || row.about.name() == view.of;
         let on = view.on.is_empty()
             || row.places(subject).iter().any(|place| place.file().path().as_str() == view.on);
-        state && about && on
+        state && is_about(row.about) && on
     };
     let shown: Vec<&Row<'_>> = rows.iter().filter(wanted).collect();
     let mut answers = Answers::new(subject, &app.redactor);
@@ -168,8 +168,8 @@ pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
                     @for row in shown { (finding(subject, row, &mut answers)) }
                 }
                 h2 { "Rounds" }
-                @for (index, round) in rounds.iter().enumerate().rev() {
-                    (round_block(subject, round, index + 1 == rounds.len()))
+                @for (index, round) in rounds.iter().rev().filter(|round| is_about(round.about)).enumerate() {
+                    (round_block(subject, round, index == 0))
                 }
             }
             (decisions(subject))

@@ -38,30 +38,48 @@ pub(crate) fn search(app: &App, query: &str, scope: &str) -> Result<Markup, Prob
 
 fn results(found: &Found, query: &str) -> Markup {
     html! {
-        p.quiet role="status" {
-            (counted(found.hits.len(), "place"))
-            @if found.is_cut { "; there may be more" }
+        @if found.hits.is_empty() {
+            p.empty role="status" { "Nothing found." }
+        } @else {
+            p.quiet role="status" {
+                (counted(found.hits.len(), "place"))
+                @if found.is_cut { "; there may be more" }
+            }
         }
-        @if found.hits.is_empty() { p.empty { "Nothing found." } }
         ol.hits {
-            @for hit in &found.hits {
-                @let (address, name) = target(hit);
+            @for of_one in found.hits.chunk_by(|one, next| source(one) == source(next)) {
                 li {
-                    a href=(address) data-stop { (name) }
-                    p { (marked(&hit.text, query)) }
+                    @if let Some(first) = of_one.first() { strong { (source(first)) } }
+                    @for hit in of_one {
+                        @let (address, place) = target(hit);
+                        p {
+                            a href=(address) data-stop { (place) }
+                            " " (marked(&hit.text, query))
+                        }
+                    }
                 }
             }
         }
     }
 }
 
-/// Where a place is shown, and what it is called.
+/// What a place is in.
+fn source(hit: &Hit) -> String {
+    match &hit.place {
+        HitPlace::MainSpec(id) => format!("main spec {id}"),
+        HitPlace::Document { change, file, .. } => format!("{change} · {}", file.path()),
+        HitPlace::Run { change, run, .. } => {
+            format!("{change} · run {} {}", run.number(), run.step())
+        }
+    }
+}
+
+/// Where a place is shown, and what it is called there.
 fn target(hit: &Hit) -> (String, String) {
     match &hit.place {
-        HitPlace::MainSpec(id) => (format!("/specs/{id}"), format!("main spec {id}")),
+        HitPlace::MainSpec(id) => (format!("/specs/{id}"), format!("line {}", hit.line)),
         HitPlace::Document { change, archived, file, part } => {
             let base = base(change, archived.as_ref());
-            let name = format!("{change}: {}", file.path());
             let address = match file {
                 _ if *part == HitPart::Review => format!("{base}/review?show=all"),
                 _ if let HitPart::Issue(number) = part => {
@@ -76,15 +94,15 @@ fn target(hit: &Hit) -> (String, String) {
                 _ => format!("{base}/proposal?view=source#L{}", hit.line),
             };
             let kind = match part {
-                HitPart::Text => "",
-                HitPart::Review => " (review)",
-                HitPart::Issue(_) => " (finding)",
+                HitPart::Text => format!("line {}", hit.line),
+                HitPart::Review => "review".to_owned(),
+                HitPart::Issue(number) => format!("finding I{number}"),
             };
-            (address, format!("{name}:{}{kind}", hit.line))
+            (address, kind)
         }
         HitPlace::Run { change, archived, run } => {
             let base = base(change, archived.as_ref());
-            (format!("{base}/runs/{run}"), format!("{change}: run {} {}", run.number(), run.step()))
+            (format!("{base}/runs/{run}"), "transcript".to_owned())
         }
     }
 }

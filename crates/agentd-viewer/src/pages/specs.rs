@@ -123,12 +123,14 @@ pub(crate) fn archive(app: &App, query: &str) -> Result<Markup, Problem> {
     let mut month = String::new();
     let body = html! {
         h1 { "Archive " (count(total)) }
-        form.filters action="/archive" role="search" aria-label="Filter the archive" data-auto {
-            label {
-                span.visually-hidden { "Filter the archive" }
-                input #filter type="search" name="q" value=(query) placeholder="Filter the archive" autocomplete="off";
+        @if total > 0 {
+            form.filters action="/archive" role="search" aria-label="Filter the archive" data-auto {
+                label {
+                    span.visually-hidden { "Filter the archive" }
+                    input #filter type="search" name="q" value=(query) placeholder="Filter the archive" autocomplete="off";
+                }
+                button.small { "Show" }
             }
-            button.small { "Show" }
         }
         div data-live="open" {
             @if all.is_empty() { p.empty { @if total == 0 { "Nothing is archived yet." } @else { "Nothing found." } } }

@@ -325,7 +325,7 @@ pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, Co
             .meaning("This checkout switches to it. Merge it when the change is archived."),
     ];
     // A submodule gets none.
-    if git.superproject().is_none() {
+    if git.superproject()?.is_none() {
         let text = "In a worktree of its own beside the project, on that branch";
         let meaning = "This checkout stays as it is, so that you can go on working here.";
         offers.push(Offer::new(Placement::Worktree, text).meaning(meaning));

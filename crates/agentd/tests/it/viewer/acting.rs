@@ -173,7 +173,14 @@ fn heavy_from_new_change_to_archive() {
     (form /changes/add-login/run) [ Archive ]
     "#);
     posts(&viewer, "run", "command=archive");
-    wait_until("it is archived", || viewer.get(BASE).status == 404);
+    wait_until("it is archived", || viewer.get(BASE).status == 303);
+    // Its address leads to where it is now.
+    for page in ["", "/code", "/specs/auth-flow"] {
+        let to = viewer.get(&format!("{BASE}{page}"));
+        let to = to.header("location").unwrap();
+        assert!(to.starts_with("/archive/") && to.ends_with("-add-login"), "{page}: {to}");
+        assert_eq!(viewer.get(to).status, 200, "{page}");
+    }
     assert!(project.has_root("agentd/specs/auth-flow.md"));
     let archive = viewer.get("/archive");
     assert!(archive.body.contains(CHANGE), "{}", archive.shown());

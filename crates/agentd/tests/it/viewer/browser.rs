@@ -10,6 +10,7 @@ use serde_json::json;
 use test_project::TestProject;
 
 use super::{Viewer, project};
+use crate::cli::stand_in::{self, CHANGE};
 
 /// Every page is accessible, fits, and can be used with the keyboard alone.
 #[test]
@@ -30,7 +31,28 @@ fn heavy_people_act_in_chromium() {
     assert_eq!(state.decisions.first().map(|made| made.choice), Some(Choice::Fix));
 }
 
-/// Runs a part of the script in Chromium; false if that is not here, outside of `cargo xtask test`.
+/// What a person writes beside a decision and at a line of code is in the prompts of the agents, and a
+/// change gets from one sentence to the archive without a terminal.
+#[test]
+fn heavy_people_take_a_change_to_the_archive_in_chromium() {
+    let project = stand_in::repository("").about(CHANGE);
+    let issue = |title: &str| {
+        json!({"severity": "medium", "title": title, "description": "It goes wrong.",
+            "location": "proposal.md", "recommendation": "Say it."})
+    };
+    let review = json!({"change_id": CHANGE, "verdict": "NEEDS_REVISION", "summary": "Read it.",
+        "issues": [issue("No limit"), issue("No log")]});
+    stand_in::answers(&project, "challenge", &[("append_review", review)]);
+    if !drive(&project, "story") {
+        return;
+    }
+    // And they are what the agents were given, not only what is shown.
+    let note = "Lock the account after XYZZY attempts";
+    assert!(stand_in::prompt(&project, "reproposal").contains(note));
+    assert!(stand_in::prompt(&project, "fix").contains("Name this number, PLUGH"));
+}
+
+/// Runs a part of the scripts in Chromium; false if that is not here, outside of `cargo xtask test`.
 fn drive(project: &TestProject, part: &str) -> bool {
     let Ok(modules) = std::env::var("AGENTD_NPM_VIEWER") else {
         eprintln!("skipped: AGENTD_NPM_VIEWER is not set; `cargo xtask test` sets it");
@@ -47,12 +69,15 @@ fn drive(project: &TestProject, part: &str) -> bool {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let pictures = target.parent().unwrap().join("screenshots");
     std::fs::create_dir_all(&pictures).unwrap();
+    let script = if part == "story" { "story.mjs" } else { "browser.mjs" };
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/viewer");
     let output = Command::new("node")
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/viewer/browser.mjs"))
+        .arg(PathBuf::from(scripts).join(script))
         .args([part, &viewer.address, &chromium])
         .arg(&pictures)
         .arg(project.root())
         .env("AGENTD_NPM_VIEWER", modules)
+        .env("AGENTD_TEST_HOLD", stand_in::hold(project))
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);

@@ -685,39 +685,30 @@ fn search_pages() {
     (form /search)
     (#filter)
     [ Search ] (current) Documents and findings (/search?q=password%20support&in=documents) Transcripts (/search?q=password%20support&in=runs)
-    14 places
-    - add-oauth: proposal.md:28 (/changes/add-oauth/proposal?view=source#L28)
-    Half of all support requests are about forgotten password s. Companies that use us ask for
-    - add-oauth: proposal.md:24 (/changes/add-oauth/proposal?view=source#L24)
-    password s for those who have no such account.
-    - dark-mode: proposal.md:28 (/changes/dark-mode/proposal?view=source#L28)
-    Half of all support requests are about forgotten password s. Companies that use us ask for
-    - dark-mode: proposal.md:24 (/changes/dark-mode/proposal?view=source#L24)
-    password s for those who have no such account.
-    - export-reports: proposal.md:28 (/changes/export-reports/proposal?view=source#L28)
-    Half of all support requests are about forgotten password s. Companies that use us ask for
-    - export-reports: proposal.md:24 (/changes/export-reports/proposal?view=source#L24)
-    password s for those who have no such account.
-    - rewrite-in-cobol: proposal.md:28 (/changes/rewrite-in-cobol/proposal?view=source#L28)
-    Half of all support requests are about forgotten password s. Companies that use us ask for
-    - rewrite-in-cobol: proposal.md:24 (/changes/rewrite-in-cobol/proposal?view=source#L24)
-    password s for those who have no such account.
-    - speed-up-search: proposal.md:28 (/changes/speed-up-search/proposal?view=source#L28)
-    Half of all support requests are about forgotten password s. Companies that use us ask for
-    - speed-up-search: proposal.md:24 (/changes/speed-up-search/proposal?view=source#L24)
-    password s for those who have no such account.
-    - add-passwords: proposal.md:28 (/archive/[DATE]-add-passwords/proposal?view=source#L28)
-    Half of all support requests are about forgotten password s. Companies that use us ask for
-    - add-passwords: proposal.md:2 (/archive/[DATE]-add-passwords/proposal?view=source#L2)
-    id: add- password s
-    - add-passwords: proposal.md:19 (/archive/[DATE]-add-passwords/proposal?view=source#L19)
-    # Change: add- password s
-    - add-passwords: proposal.md:24 (/archive/[DATE]-add-passwords/proposal?view=source#L24)
-    password s for those who have no such account.
+    13 places
+    - add-oauth · proposal.md
+    line 28 (/changes/add-oauth/proposal?view=source#L28) Half of all support requests are about forgotten password s. Companies that use us ask for
+    line 24 (/changes/add-oauth/proposal?view=source#L24) password s for those who have no such account.
+    - dark-mode · proposal.md
+    line 28 (/changes/dark-mode/proposal?view=source#L28) Half of all support requests are about forgotten password s. Companies that use us ask for
+    line 24 (/changes/dark-mode/proposal?view=source#L24) password s for those who have no such account.
+    - export-reports · proposal.md
+    line 28 (/changes/export-reports/proposal?view=source#L28) Half of all support requests are about forgotten password s. Companies that use us ask for
+    line 24 (/changes/export-reports/proposal?view=source#L24) password s for those who have no such account.
+    - rewrite-in-cobol · proposal.md
+    line 28 (/changes/rewrite-in-cobol/proposal?view=source#L28) Half of all support requests are about forgotten password s. Companies that use us ask for
+    line 24 (/changes/rewrite-in-cobol/proposal?view=source#L24) password s for those who have no such account.
+    - speed-up-search · proposal.md
+    line 28 (/changes/speed-up-search/proposal?view=source#L28) Half of all support requests are about forgotten password s. Companies that use us ask for
+    line 24 (/changes/speed-up-search/proposal?view=source#L24) password s for those who have no such account.
+    - add-passwords · proposal.md
+    line 28 (/archive/[DATE]-add-passwords/proposal?view=source#L28) Half of all support requests are about forgotten password s. Companies that use us ask for
+    line 19 (/archive/[DATE]-add-passwords/proposal?view=source#L19) # Change: add- password s
+    line 24 (/archive/[DATE]-add-passwords/proposal?view=source#L24) password s for those who have no such account.
     "#);
     // A finding leads to its row, settled or not.
     let findings = page(&viewer, "/search?q=provider+that+hangs");
-    assert!(findings.contains("(finding) (/changes/add-oauth/review?show=all#I2)"), "{findings}");
+    assert!(findings.contains("finding I2 (/changes/add-oauth/review?show=all#I2)"), "{findings}");
     insta::assert_snapshot!(page(&viewer, "/search?q=still+has+no+scenario&in=runs"), @r#"
     (#main)
     # Search
@@ -725,8 +716,8 @@ fn search_pages() {
     (#filter)
     [ Search ] Documents and findings (/search?q=still%20has%20no%20scenario&in=documents) (current) Transcripts (/search?q=still%20has%20no%20scenario&in=runs)
     1 place
-    - add-oauth: run 1 challenge (/changes/add-oauth/runs/0001-challenge.jsonl)
-    R3 still has no scenario.
+    - add-oauth · run 1 challenge
+    transcript (/changes/add-oauth/runs/0001-challenge.jsonl) R3 still has no scenario.
     "#);
     assert!(page(&viewer, "/search?q=zzzz").contains("Nothing found."));
     assert_eq!(viewer.get("/search").status, 200);

@@ -114,6 +114,8 @@ pub struct Workflow<'w> {
     played: BTreeMap<Role, AgentKind>,
     /// The agents that have dropped out.
     out: BTreeSet<AgentKind>,
+    /// The agents whose output shows what agentd's tools have written.
+    show_writes: BTreeSet<AgentKind>,
     /// Whether the context of the planner was written for this plan.
     context_is_new: bool,
     /// Whether the tests were run.
@@ -172,7 +174,8 @@ impl<'w> Workflow<'w> {
         lock: &'w RunLock,
     ) -> Self {
         let (kept, played) = (RefCell::new(None), BTreeMap::new());
-        let (reviewed_tree, users_files, out) = (None, None, BTreeSet::new());
+        let (reviewed_tree, users_files) = (None, None);
+        let (out, show_writes) = (BTreeSet::new(), BTreeSet::new());
         let (context_is_new, tested, changed_before) = (false, false, Vec::new());
         let begun = 0;
         Self {
@@ -186,6 +189,7 @@ impl<'w> Workflow<'w> {
             kept,
             played,
             out,
+            show_writes,
             context_is_new,
             tested,
             changed_before,
@@ -342,6 +346,8 @@ impl Workflow<'_> {
             commits::before_call(self)?;
         }
         let before = self.snapshot()?;
+        // Who was started beside an earlier step has had the time to start, and waits for its turn.
+        self.agents.warm.freeze_all();
         self.start_reviewer(step, &before);
         self.forget();
         let watch = &mut *self.watch;
@@ -353,6 +359,9 @@ impl Workflow<'_> {
         }
         let report = report?;
         self.played.insert(step.role, report.agent);
+        if report.shows_writes {
+            self.show_writes.insert(report.agent);
+        }
         self.keep(report.after.clone());
         Ok(report)
     }
@@ -361,8 +370,11 @@ impl Workflow<'_> {
     /// agent: what an author may write to its own settings, a second process of it would obey.
     fn start_reviewer(&self, author: &Step, before: &Snapshot) {
         let (role, name) = match author.name {
-            // Of steps that write several documents, nobody could say who has written what.
-            StepName::TasksGen => (Role::Challenger, StepName::Challenge),
+            // Of steps that write several documents, nobody could say who has written what; nor of an
+            // author whose output does not show it.
+            StepName::TasksGen if self.show_writes.contains(&author.agent) => {
+                (Role::Challenger, StepName::Challenge)
+            }
             StepName::Implement(_) | StepName::Fix => (Role::Reviewer, StepName::Review),
             _ => return,
         };

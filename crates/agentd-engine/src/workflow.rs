@@ -22,6 +22,7 @@ mod generate;
 mod history;
 mod implement;
 mod implementation;
+pub mod open_questions;
 mod outlook;
 mod plan;
 mod players;

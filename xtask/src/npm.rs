@@ -11,6 +11,7 @@
 //! file inside, such as `AGENTD_INSPECTOR`.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -39,11 +40,16 @@ pub(crate) struct Package {
 
 /// All packages, in the order of their names.
 pub(crate) fn packages(workspace: &Workspace) -> Result<Vec<Package>> {
-    let base = match env::var_os("AGENTD_NPM_CACHE") {
+    let base = base(workspace, env::var_os("AGENTD_NPM_CACHE"));
+    find(&workspace.root.join("testing"), &base)
+}
+
+/// Where packages are installed. A variable that is empty would be the work tree itself.
+fn base(workspace: &Workspace, asked: Option<OsString>) -> PathBuf {
+    match asked.filter(|directory| !directory.is_empty()) {
         Some(directory) => workspace.root.join(directory),
         None => workspace.target.join("npm"),
-    };
-    find(&workspace.root.join("testing"), &base)
+    }
 }
 
 fn find(testing: &Path, base: &Path) -> Result<Vec<Package>> {
@@ -171,6 +177,20 @@ impl Package {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_cache_variable_counts_as_none() {
+        let [root, target, tools] = ["/project", "/project/target", "/tools"].map(PathBuf::from);
+        let workspace = Workspace { root, target, tools, ci: false };
+        for (asked, expected) in [
+            (None, "/project/target/npm"),
+            (Some(""), "/project/target/npm"),
+            (Some("cache"), "/project/cache"),
+            (Some("/cache"), "/cache"),
+        ] {
+            assert_eq!(base(&workspace, asked.map(OsString::from)), PathBuf::from(expected));
+        }
+    }
 
     #[test]
     fn a_directory_with_a_lock_is_a_package_and_a_changed_lock_makes_it_stale() {

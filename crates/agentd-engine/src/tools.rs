@@ -45,6 +45,7 @@ pub use append_review::{AppendReview, append_review};
 pub use ask_user::{AskUser, ask_user};
 pub use by_person::{DocumentEdit, EditError, TypedFinding, check_edit, edit_document, editable};
 pub use complete_task::{CompleteTask, Completed, complete_task};
+pub(crate) use create_clarifications::create_clarifications_if;
 pub use create_clarifications::{CreateClarifications, create_clarifications};
 pub use create_proposal::{AffectedSpecInput, CreateProposal, ImpactInput, create_proposal};
 pub(crate) use create_review::next_review;

@@ -22,6 +22,7 @@ mod generate;
 mod history;
 mod implement;
 mod implementation;
+pub mod open_questions;
 mod outlook;
 mod plan;
 mod players;
@@ -113,6 +114,8 @@ pub struct Workflow<'w> {
     played: BTreeMap<Role, AgentKind>,
     /// The agents that have dropped out.
     out: BTreeSet<AgentKind>,
+    /// The agents whose output shows what agentd's tools have written.
+    show_writes: BTreeSet<AgentKind>,
     /// Whether the context of the planner was written for this plan.
     context_is_new: bool,
     /// Whether the tests were run.
@@ -173,7 +176,8 @@ impl<'w> Workflow<'w> {
         lock: &'w RunLock,
     ) -> Self {
         let (kept, played) = (RefCell::new(None), BTreeMap::new());
-        let (reviewed_tree, users_files, out) = (None, None, BTreeSet::new());
+        let (reviewed_tree, users_files) = (None, None);
+        let (out, show_writes) = (BTreeSet::new(), BTreeSet::new());
         let (context_is_new, tested, changed_before) = (false, false, Vec::new());
         let (begun, showed_findings) = (0, false);
         Self {
@@ -187,6 +191,7 @@ impl<'w> Workflow<'w> {
             kept,
             played,
             out,
+            show_writes,
             context_is_new,
             tested,
             changed_before,
@@ -353,6 +358,8 @@ impl Workflow<'_> {
             commits::before_call(self)?;
         }
         let before = self.snapshot()?;
+        // Who was started beside an earlier step has had the time to start, and waits for its turn.
+        self.agents.warm.freeze_all();
         self.start_reviewer(step, &before);
         self.forget();
         let watch = &mut *self.watch;
@@ -364,6 +371,9 @@ impl Workflow<'_> {
         }
         let report = report?;
         self.played.insert(step.role, report.agent);
+        if report.shows_writes {
+            self.show_writes.insert(report.agent);
+        }
         self.keep(report.after.clone());
         Ok(report)
     }
@@ -372,8 +382,11 @@ impl Workflow<'_> {
     /// agent: what an author may write to its own settings, a second process of it would obey.
     fn start_reviewer(&self, author: &Step, before: &Snapshot) {
         let (role, name) = match author.name {
-            // Of steps that write several documents, nobody could say who has written what.
-            StepName::TasksGen => (Role::Challenger, StepName::Challenge),
+            // Of steps that write several documents, nobody could say who has written what; nor of an
+            // author whose output does not show it.
+            StepName::TasksGen if self.show_writes.contains(&author.agent) => {
+                (Role::Challenger, StepName::Challenge)
+            }
             StepName::Implement(_) | StepName::Fix => (Role::Reviewer, StepName::Review),
             _ => return,
         };

@@ -14,7 +14,7 @@ use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
 use agentd_engine::change::comments::{self, Fate, NewComment};
 use agentd_engine::tools::{self, DocumentEdit};
-use agentd_engine::workflow::decisions::{self, NewDecision, PlanChoice};
+use agentd_engine::workflow::decisions::{self, NewAnswer, NewDecision, PlanChoice};
 use axum::extract::{Form, FromRequest, Path, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -266,7 +266,9 @@ pub(super) async fn answer(
         let words = [picked.map(ToString::to_string), Some(form.text.trim().to_owned())];
         let words: Vec<String> =
             words.into_iter().flatten().filter(|text| !text.is_empty()).collect();
-        decisions::answer(&project, &id, &words.join(". "), person, &app.holder(), now())?;
+        let text = words.join(". ");
+        let answer = NewAnswer { text: &text, by: person, seen: None };
+        decisions::answer(&project, &id, &answer, &app.holder(), now())?;
         if form.run == "1" && app.acts {
             commands::start_next(&app, &id)?;
         }

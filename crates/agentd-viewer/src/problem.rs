@@ -75,6 +75,7 @@ impl From<DocumentError> for Problem {
             | DocumentError::Refused(_)
             | DocumentError::NothingToDecide { .. }
             | DocumentError::OtherRound { .. }
+            | DocumentError::NotAskedAnyMore { .. }
             | DocumentError::NothingToSettle { .. }
             | DocumentError::NoState { .. }
             | DocumentError::Journal { .. } => {

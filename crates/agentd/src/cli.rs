@@ -74,6 +74,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 use jiff::Timestamp;
 
 use self::agents_setup::CallArgs;
+pub(crate) use self::agents_setup::agents_outside_of_calls;
 use self::help::HELP_COLUMNS;
 pub(crate) use self::help::definition;
 use self::person::login_name;

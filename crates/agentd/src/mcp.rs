@@ -4,6 +4,8 @@
 //! say to people goes to standard error. What the tools do is in
 //! [`agentd_engine::tools`]; here is only how clients ask for it.
 
+mod answering;
+mod form;
 #[cfg(test)]
 mod prompt_tests;
 mod resources;

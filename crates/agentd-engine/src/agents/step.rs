@@ -166,6 +166,8 @@ pub struct StepReport {
     pub after: Snapshot,
     /// Whether it ended with a question to a person; then it has done nothing else that counts.
     pub asked: bool,
+    /// Whether its output has shown what agentd's tools have written.
+    pub shows_writes: bool,
 }
 
 /// Runs a step. `now` gives the time at which things are recorded.
@@ -273,6 +275,7 @@ pub(crate) fn run_on(
     Ok(StepReport {
         after,
         asked,
+        shows_writes: !written_by_tools.is_empty(),
         agent,
         outcome: last.outcome.clone(),
         cost_usd,

@@ -65,6 +65,12 @@ pub enum DocumentError {
         /// The change.
         change: ChangeId,
     },
+    /// What was asked was answered since, or has changed.
+    #[error("`{change}` does not wait for this answer any more; nothing was recorded")]
+    NotAskedAnyMore {
+        /// The change.
+        change: ChangeId,
+    },
     /// A call is not one whose cost is unknown.
     #[error("run {run} of `{change}` is not unsettled")]
     NothingToSettle {
@@ -105,6 +111,8 @@ impl Explain for DocumentError {
             }
             Self::OtherRound { .. } => ErrorReport::of(Kind::NothingToDecide, self)
                 .hint("read the latest round, then decide"),
+            Self::NotAskedAnyMore { change } => ErrorReport::of(Kind::NothingToDecide, self)
+                .run("see what it waits for", CommandLine::agentd(["status", change.as_str()])),
             Self::NothingToSettle { change, .. } => ErrorReport::of(Kind::NothingToSettle, self)
                 .run("see which calls are", CommandLine::agentd(["cost", change.as_str()])),
             Self::Journal { change, source } => explain_mismatch(self, change, source),

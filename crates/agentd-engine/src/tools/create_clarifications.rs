@@ -16,6 +16,7 @@ use super::schema::{
 };
 use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
+use crate::store::Change;
 
 pub(super) const TOOL: Tool = Tool {
     name: "create_clarifications",
@@ -73,8 +74,18 @@ pub fn create_clarifications(
     session: &Session<'_>,
     input: CreateClarifications,
 ) -> Result<Written, ActionError> {
+    create_clarifications_if(session, input, |_| Ok(()))
+}
+
+/// The same, unless `check` refuses it: it looks at the change under its lock.
+pub(crate) fn create_clarifications_if(
+    session: &Session<'_>,
+    input: CreateClarifications,
+    check: impl FnOnce(&Change) -> Result<(), ActionError>,
+) -> Result<Written, ActionError> {
     let id = &input.change_id;
     let mut open = session.open_or_begin(id)?;
+    check(&open.change)?;
     let answered = |question: QuestionInput| Answered {
         topic: question.topic.0,
         question: question.question.0,

@@ -27,8 +27,12 @@ use agentd_core::text::{Prose, counted};
 
 use self::adoption::Adopted;
 pub use self::cost::{CostConsent, CostQuestion};
-pub use self::placement::{CodeAt, CodeStep, enter_checkout, place_code};
+pub use self::placement::{
+    CodeAt, CodeStep, PlacementOffer, PlacementQuestion, enter_checkout, place_code,
+    placement_question,
+};
 use self::placement::{GitReady, Recheck, set_up_git};
+pub(crate) use self::placement::{place, unplaced};
 use super::clarify::{self, ClarifyError};
 use super::{Call, Workflow, WorkflowError};
 use crate::agents::context::Tree;

@@ -20,11 +20,12 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
 use serde_json::{Map, Value, json};
 
+use super::begin::needs_answers;
 use crate::change::documents::{self, DocumentError};
 use crate::change::journal;
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{Change, Holder, LockError, Project, StoreError};
-use crate::tools::{self, ActionError, Session, Written, input};
+use crate::tools::{self, ActionError, Refusal, Session, Written, input};
 
 /// Why a change could not be clarified.
 #[derive(Debug, thiserror::Error)]
@@ -298,6 +299,38 @@ pub fn write(
     holder: &Holder,
     now: Stamp,
 ) -> Result<Written, ClarifyError> {
+    write_if(project, change, answers, holder, now, |_| Ok(()))
+}
+
+/// The same, as long as it is these questions that wait, and nobody has answered them.
+pub(super) fn write_to_asked(
+    project: &Project,
+    asked: &Questions,
+    answers: &[Answered],
+    holder: &Holder,
+    now: Stamp,
+) -> Result<Written, ClarifyError> {
+    let id = &asked.change_id;
+    write_if(project, id, answers, holder, now, |change| {
+        let state = documents::load_state_if_begun(change)?;
+        let waits = needs_answers(change, state.as_ref())?
+            && kept_or_none(project, id).is_ok_and(|kept| kept.as_ref() == Some(asked));
+        if waits {
+            return Ok(());
+        }
+        let error = DocumentError::NotAskedAnyMore { change: id.clone() };
+        Err(Refusal::new(error.to_string()).into())
+    })
+}
+
+fn write_if(
+    project: &Project,
+    change: &ChangeId,
+    answers: &[Answered],
+    holder: &Holder,
+    now: Stamp,
+    check: impl FnOnce(&Change) -> Result<(), ActionError>,
+) -> Result<Written, ClarifyError> {
     let session = Session {
         project,
         actor: Line::new("agentd"),
@@ -311,7 +344,7 @@ pub fn write(
     let mut input = Map::new();
     input.insert("change_id".to_owned(), json!(change));
     input.insert("questions".to_owned(), answers.iter().map(as_input).collect());
-    let written = tools::create_clarifications(&session, input::read(input)?)?;
+    let written = tools::create_clarifications_if(&session, input::read(input)?, check)?;
     documents::update_state(project, change, holder, now, |state| {
         state.last_action = Some(StepName::Clarify.into());
         Ok(())

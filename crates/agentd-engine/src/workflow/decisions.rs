@@ -16,7 +16,7 @@ use agentd_core::phase::{Phase, Refused, Transition};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::LastAction;
-use agentd_core::state::{Choice, Decision, Revision, State};
+use agentd_core::state::{AgentQuestion, Choice, Decision, Revision, State};
 use agentd_core::text::Line;
 use serde::Deserialize;
 use strum::IntoStaticStr;
@@ -347,18 +347,31 @@ pub fn decide(
     })
 }
 
+/// What a person says to an agent.
+#[derive(Debug, Clone, Copy)]
+pub struct NewAnswer<'a> {
+    /// Their words.
+    pub text: &'a str,
+    /// Who answers.
+    pub by: &'a str,
+    /// The question that was shown. None if the person answers the latest one, whatever it is.
+    pub seen: Option<&'a AgentQuestion>,
+}
+
 /// Answers the question that an agent waits with (G6).
 pub fn answer(
     project: &Project,
     id: &ChangeId,
-    text: &str,
-    by: &str,
+    new: &NewAnswer<'_>,
     holder: &Holder,
     now: Stamp,
 ) -> Result<State, DocumentError> {
     update_state(project, id, holder, now, |state| {
         let is_open = state.open_question().is_some();
-        if !state.answer(text, by, now) {
+        if new.seen.is_some_and(|seen| state.open_question() != Some(seen)) {
+            return Err(DocumentError::NotAskedAnyMore { change: id.clone() });
+        }
+        if !state.answer(new.text, new.by, now) {
             let change = id.clone();
             let (why, next) = if is_open {
                 ("the answer is empty", vec![Command::Decide.on(id)])

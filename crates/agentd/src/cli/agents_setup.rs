@@ -19,7 +19,7 @@ use agentd_engine::change::documents;
 use agentd_engine::guard::sandbox;
 use agentd_engine::guard::trust::{Consent, Trusted};
 use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::store::{Project, RunLock};
+use agentd_engine::store::{Holder, Project, RunLock};
 use agentd_engine::workflow::{Report, begin};
 
 use super::Context;
@@ -187,6 +187,16 @@ pub(super) fn agents_in(
     project: &Project,
     config: Trusted,
 ) -> Result<Agents, CommandError> {
+    agents_outside_of_calls(project, config, context.holder(), cancel_on_signals()?)
+}
+
+/// The same for who calls no agents, but works where they do.
+pub(crate) fn agents_outside_of_calls(
+    project: &Project,
+    config: Trusted,
+    holder: Holder,
+    cancel: Cancel,
+) -> Result<Agents, CommandError> {
     Ok(Agents {
         work_tree: project.root().to_owned(),
         project: project.clone(),
@@ -195,8 +205,8 @@ pub(super) fn agents_in(
         agentd: this_program()?,
         supervisor: Supervisor::this_program()
             .map_err(|error| cannot("start the supervisor", &error))?,
-        cancel: cancel_on_signals()?,
-        holder: context.holder(),
+        cancel,
+        holder,
         warm: Arc::default(),
         carrier: None,
     })

@@ -16,7 +16,7 @@ use agentd_engine::change::{Snapshot, position};
 use agentd_engine::store::Project;
 #[cfg(test)]
 use agentd_engine::workflow::decisions::Gate;
-use agentd_engine::workflow::decisions::{self, NewDecision, PlanAnswer, PlanChoice};
+use agentd_engine::workflow::decisions::{self, NewAnswer, NewDecision, PlanAnswer, PlanChoice};
 use clap::ValueEnum as _;
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             return Err(CommandError::usage("an answer has words")
                 .run("give them", answer.placeholder("--note \"<your answer>\"")));
         }
-        Some(ChoiceArg::Answer) => return answered(context, &project, change.id(), &note),
+        Some(ChoiceArg::Answer) => return answered(context, &project, change.id(), &note, None),
         None if args.note.is_some() => {
             let decide = CommandLine::from(&Command::Decide.on(change.id()));
             return Err(CommandError::usage("--note belongs to a decision")
@@ -105,7 +105,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             }
             if let Some(question) = snapshot.state()?.open_question() {
                 let text = ask::agent_question(change.id(), question, project.root())?;
-                return answered(context, &project, change.id(), &text);
+                return answered(context, &project, change.id(), &text, Some(question));
             }
             let answer = ask_person(context, &snapshot)?;
             if answer == PlanAnswer::Tell {
@@ -130,8 +130,9 @@ fn answered(
     project: &Project,
     id: &ChangeId,
     text: &str,
+    seen: Option<&AgentQuestion>,
 ) -> Result<ExitCode, CommandError> {
-    let state = record_answer(context, project, id, text)?;
+    let state = record_answer(context, project, id, text, seen)?;
     report(context, project, state, Choice::Answer)
 }
 
@@ -141,9 +142,11 @@ pub(super) fn record_answer(
     project: &Project,
     id: &ChangeId,
     text: &str,
+    seen: Option<&AgentQuestion>,
 ) -> Result<State, CommandError> {
     let (by, holder, now) = (user(project), context.holder(), context.now());
-    Ok(decisions::answer(project, id, text, &by, &holder, now)?)
+    let answer = NewAnswer { text, by: &by, seen };
+    Ok(decisions::answer(project, id, &answer, &holder, now)?)
 }
 
 fn report(

@@ -236,7 +236,7 @@ pub(crate) fn answer_agent(
 ) -> Result<(), CommandError> {
     let root = agents.project.root();
     let text = agents.cancel.while_waiting(|| ask::agent_question(id, question, root))?;
-    decide::record_answer(context, &agents.project, id, &text)?;
+    decide::record_answer(context, &agents.project, id, &text, Some(question))?;
     Ok(())
 }
 

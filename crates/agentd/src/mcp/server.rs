@@ -30,26 +30,28 @@ use tokio::task;
 use super::stdio::ClientGone;
 use super::tools::{describe, result};
 use super::transport::unfit;
-use super::{McpOptions, resources};
+use super::{McpOptions, answering, resources};
 
 /// How often a call that waits for others says so.
 const NOTICE: Duration = Duration::from_secs(1);
 
 /// The server of one project, perhaps bound to a change and a role.
 pub(super) struct Server {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
-    project: Project,
-    change: Option<ChangeId>,
+pub(super) struct Inner {
+    pub(super) project: Project,
+    pub(super) change: Option<ChangeId>,
     toolset: Toolset,
     agent: Option<AgentKind>,
     step: Option<StepName>,
     receipt: Option<ReceiptKey>,
     replaying: bool,
     /// Once it is, nobody waits for anything any more.
-    hung_up: ClientGone,
+    pub(super) hung_up: ClientGone,
+    /// Held while the person at the client is asked something.
+    pub(super) asking: Mutex<()>,
     /// Writers queue here, in the order in which they came, so that of one
     /// process only the first contends with other processes for a lock.
     queue: Mutex<()>,
@@ -61,15 +63,30 @@ impl Server {
         // Without its key a review is written, and does not count.
         let receipt = receipt.and_then(|path| std::fs::read_to_string(path).ok());
         let receipt = receipt.as_deref().and_then(ReceiptKey::parse);
-        let queue = Mutex::new(());
-        let inner =
-            Inner { project, change, toolset, agent, step, receipt, replaying, hung_up, queue };
+        let (asking, queue) = (Mutex::new(()), Mutex::new(()));
+        let inner = Inner {
+            project,
+            change,
+            toolset,
+            agent,
+            step,
+            receipt,
+            replaying,
+            hung_up,
+            asking,
+            queue,
+        };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether the person at the client can be asked something.
+    fn asks(&self, context: &RequestContext<RoleServer>) -> bool {
+        answering::is_offered(self.inner.toolset, context.peer.peer_info().as_deref())
     }
 
     /// Does blocking work off the thread that talks to the client. Work that
     /// panics is an error of one call and not the end of the server.
-    async fn blocking<T: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
@@ -83,7 +100,7 @@ impl Server {
 
 impl Inner {
     /// Waits until the writers that came before are done.
-    async fn turn(
+    pub(super) async fn turn(
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<MutexGuard<'_, ()>, ErrorData> {
@@ -113,7 +130,7 @@ impl Inner {
     }
 
     /// Who signs: the agent that plays the role, or the client's own name.
-    fn actor(&self, client: Option<Implementation>) -> Line {
+    pub(super) fn actor(&self, client: Option<Implementation>) -> Line {
         if let Some(agent) = self.agent {
             return Line::new(agent.name());
         }
@@ -187,7 +204,7 @@ impl Inner {
 }
 
 /// Nobody hears this: the answer to a cancelled request is dropped.
-fn cancelled() -> ErrorData {
+pub(super) fn cancelled() -> ErrorData {
     ErrorData::internal_error("cancelled; nothing was written", None)
 }
 
@@ -207,11 +224,12 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let change = self.inner.change.as_ref();
         let tools = tools::of(self.inner.toolset).map(|tool| describe(tool, change));
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        let asks = self.asks(&context).then(answering::describe);
+        Ok(ListToolsResult::with_all_items(tools.chain(asks).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Description> {
@@ -224,6 +242,10 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if request.name == answering::NAME && self.asks(&context) {
+            let arguments = request.arguments.unwrap_or_default();
+            return Ok(self.answer_questions(arguments, context).await?.into());
+        }
         let Some(tool) = tools::find(self.inner.toolset, &request.name) else {
             let known: Vec<&str> = tools::of(self.inner.toolset).map(|tool| tool.name).collect();
             let shown = excerpt(&request.name, 60);

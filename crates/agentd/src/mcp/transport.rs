@@ -247,7 +247,9 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 /// The room that a request takes. It travels with the request and is free again when its
 /// work ends, in whatever way.
 #[derive(Clone)]
-struct RequestPermit(#[expect(dead_code, reason = "held for its end")] Arc<OwnedSemaphorePermit>);
+pub(super) struct RequestPermit(
+    #[expect(dead_code, reason = "held for its end")] Arc<OwnedSemaphorePermit>,
+);
 
 /// What a line says; nothing where it needs no answer.
 fn read(line: &[u8]) -> Option<Incoming> {

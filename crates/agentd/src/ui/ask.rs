@@ -10,10 +10,10 @@ use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::{AgentQuestion, Placement};
-use agentd_core::text::{counted, printable};
+use agentd_core::text::printable;
 use agentd_engine::change::glance::Glance;
-use agentd_engine::git::{Git, branch_of};
-use agentd_engine::workflow::begin::{BuiltinAnswer, CostQuestion};
+use agentd_engine::git::Git;
+use agentd_engine::workflow::begin::{self, BuiltinAnswer, CostQuestion, PlacementQuestion};
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
 
 use super::prompt::{self, Choice, Menu, NoAnswer};
@@ -311,29 +311,11 @@ pub(crate) fn accept_cost(question: &CostQuestion) -> Result<bool, CommandError>
 
 /// Asks where a change is worked on (P6).
 pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, CommandError> {
-    let branch = branch_of(change);
-    let here = git.head()?;
-    let here = here.branch().unwrap_or("no branch");
-    let help = match git.dirty()?.count() {
-        0 => String::new(),
-        files => {
-            format!("{} will move to the branch", counted(files, "uncommitted file"))
-        }
-    };
-    let mut offers = vec![
-        Offer::new(Placement::Branch, format!("On the branch {branch} (recommended)"))
-            .meaning("This checkout switches to it. Merge it when the change is archived."),
-    ];
-    // A submodule gets none.
-    if git.superproject()?.is_none() {
-        let text = "In a worktree of its own beside the project, on that branch";
-        let meaning = "This checkout stays as it is, so that you can go on working here.";
-        offers.push(Offer::new(Placement::Worktree, text).meaning(meaning));
-    }
-    let meaning = "No branch is made: the code is written where you are.";
-    offers.push(Offer::new(Placement::InPlace, format!("In place, on {here}")).meaning(meaning));
+    let PlacementQuestion { text, remark, offers } = begin::placement_question(git, change)?;
+    let offers =
+        offers.into_iter().map(|it| Offer::new(it.placement, it.label).meaning(it.meaning));
     let hint = "say it: --git branch, --git worktree or --git in-place";
-    choose(&format!("Where should `{change}` be worked on?"), offers, &help, hint.into())
+    choose(&text, offers.collect(), &remark, hint.into())
 }
 
 /// Something to choose.

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 #![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
 
+mod asking;
 mod concurrency;
 mod escapes;
 mod floods;

@@ -8,6 +8,7 @@ mod kills;
 mod probe;
 mod roles;
 mod sessions;
+mod story;
 
 /// The settings that make an agent of the tests speak ACP. opencode needs none.
 pub(crate) fn settings(agent: &str) -> &'static str {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod forms;
 mod record;
 mod sessions;
 mod tools;

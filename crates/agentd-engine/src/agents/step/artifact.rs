@@ -85,7 +85,7 @@ pub(super) fn note_written(event: &AgentEvent<'_>, written: &mut BTreeSet<String
 
 /// What a planner has not written, although it has changed during its step: an agent that was started
 /// for the next step may write to the change as well, before its turn. The step writes one document,
-/// with agentd's tools.
+/// with agentd's tools, and its agent is known to show what they answer.
 pub(super) fn strays(
     step: &Step,
     before: &Documents,
@@ -95,7 +95,7 @@ pub(super) fn strays(
     let Artifact::File(artifact) = &step.artifact else { return Vec::new() };
     let is_written = |text: &str| {
         let digest = Digest::of(text).to_string();
-        written.is_empty() || written.contains(digest.trim_start_matches("sha256:"))
+        written.contains(digest.trim_start_matches("sha256:"))
     };
     let mut changed = changed(before, after);
     changed.retain(|file| {
@@ -149,5 +149,55 @@ pub(super) fn judge(
         Ok(())
     } else {
         Err(StepError::InvalidArtifact { agent, file: file.path().to_string(), findings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agentd_core::agent::{AgentKind, Role};
+    use agentd_core::ids::ChangeId;
+    use agentd_core::step_name::StepName;
+
+    use super::*;
+
+    /// The files that somebody else has written in a step that writes tasks.md.
+    fn found(changed: &[(&ChangeFile, &str)], written: &[&str]) -> Vec<ChangeFile> {
+        let change = ChangeId::new("add-login").unwrap();
+        let texts = [(ChangeFile::Proposal, Source::Text("# A\n".into()))];
+        let before = Documents::read(change.clone(), texts);
+        let after = changed.iter().fold(before.clone(), |documents, (file, text)| {
+            documents.with(file, Source::Text((*text).into()))
+        });
+        let step = Step {
+            change,
+            role: Role::Planner,
+            agent: AgentKind::Gemini,
+            name: StepName::TasksGen,
+            prompt: String::new(),
+            resume: None,
+            artifact: Artifact::File(ChangeFile::Tasks),
+            on_success: None,
+        };
+        let digest =
+            |text: &&str| Digest::of(*text).to_string().trim_start_matches("sha256:").to_owned();
+        strays(&step, &before, &after, &written.iter().map(digest).collect())
+    }
+
+    #[test]
+    fn what_no_tool_has_answered_to_have_written_is_somebody_elses() {
+        let (tasks, proposal) = (&ChangeFile::Tasks, &ChangeFile::Proposal);
+        for (changed, written, strays) in [
+            (&[][..], &[][..], &[][..]),
+            (&[(tasks, "# T\n")], &["# T\n"], &[]),
+            (&[(tasks, "# T\n")], &["# S\n", "# T\n"], &[]),
+            (&[(tasks, "# X\n")], &["# T\n"], &[tasks]),
+            // Nobody is started beside an author whose output shows nothing.
+            (&[(tasks, "# T\n")], &[], &[tasks]),
+            (&[(tasks, "# T\n"), (proposal, "# B\n")], &["# T\n"], &[proposal]),
+            (&[(proposal, "# B\n")], &["# B\n"], &[proposal]),
+        ] {
+            let strays: Vec<ChangeFile> = strays.iter().copied().cloned().collect();
+            assert_eq!(found(changed, written), strays, "{changed:?} {written:?}");
+        }
     }
 }

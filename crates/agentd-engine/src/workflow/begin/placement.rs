@@ -2,16 +2,104 @@
 
 use std::path::PathBuf;
 
+use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::state::{Placement, State};
+use agentd_core::text::counted;
 
 use super::Person;
 use crate::agents::step::Agents;
 use crate::change::comments;
-use crate::git::{self, Git, GitTool, SetupResult};
+use crate::change::documents::DocumentError;
+use crate::git::{self, Git, GitError, GitTool, SetupResult};
 use crate::store::{RunLock, StoreError};
 use crate::workflow::relocation::relocate;
 use crate::workflow::{Workflow, WorkflowError};
+
+/// What a person is asked about git (P6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacementQuestion {
+    /// The question.
+    pub text: String,
+    /// What to know before one answers; may be empty.
+    pub remark: String,
+    /// What can be answered, the recommended way first.
+    pub offers: Vec<PlacementOffer>,
+}
+
+/// A way to work on a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacementOffer {
+    /// The answer.
+    pub placement: Placement,
+    /// What it says to a person.
+    pub label: String,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// Words a [`Question::Placement`](super::Question::Placement).
+pub fn placement_question(git: &Git, change: &ChangeId) -> Result<PlacementQuestion, GitError> {
+    let branch = git::branch_of(change);
+    let here = git.head()?;
+    let here = here.branch().unwrap_or("no branch");
+    let remark = match git.dirty()?.count() {
+        0 => String::new(),
+        files => format!("{} will move to the branch", counted(files, "uncommitted file")),
+    };
+    let offer = |placement, label, meaning| PlacementOffer { placement, label, meaning };
+    let mut offers = vec![offer(
+        Placement::Branch,
+        format!("On the branch {branch} (recommended)"),
+        "This checkout switches to it. Merge it when the change is archived.",
+    )];
+    // A submodule gets none.
+    if git.superproject()?.is_none() {
+        offers.push(offer(
+            Placement::Worktree,
+            "In a worktree of its own beside the project, on that branch".to_owned(),
+            "This checkout stays as it is, so that you can go on working here.",
+        ));
+    }
+    offers.push(offer(
+        Placement::InPlace,
+        format!("In place, on {here}"),
+        "No branch is made: the code is written where you are.",
+    ));
+    let text = format!("Where should `{change}` be worked on?");
+    Ok(PlacementQuestion { text, remark, offers })
+}
+
+/// The repository in which a person can choose where a change is worked on; none where that is
+/// chosen, or where there is no choice.
+pub(crate) fn unplaced(agents: &Agents, state: &State) -> Result<Option<Git>, WorkflowError> {
+    let comes = matches!(state.phase, Phase::Proposed | Phase::Challenged);
+    if !comes || state.git.is_some() || agents.config.git.workflow.is_some() {
+        return Ok(None);
+    }
+    let (tool, root) = (agents.git_tool_outside(), agents.project.root());
+    match git::begin(&tool, root, &state.change_id, None, None, None)? {
+        SetupResult::Ask(repository) => Ok(Some(repository)),
+        SetupResult::Ready(_) => Ok(None),
+    }
+}
+
+/// Sets a change up where a person has chosen to work on it, outside of a plan. Returns the project
+/// that it has moved to, if it has.
+pub(crate) fn place(
+    workflow: &mut Workflow<'_>,
+    placement: Placement,
+) -> Result<Option<PathBuf>, WorkflowError> {
+    let state = workflow.state()?;
+    if unplaced(workflow.agents, &state)?.is_none() {
+        let change = workflow.change.clone();
+        return Err(DocumentError::NotAskedAnyMore { change }.into());
+    }
+    match set_up_git(workflow, &state, Some(placement), Recheck::No, Person::Present)? {
+        GitReady::Moved(root) => Ok(Some(root)),
+        GitReady::Here | GitReady::Before | GitReady::Ask(_) => Ok(None),
+    }
+}
 
 /// Whether a change that is set up in git is set up once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

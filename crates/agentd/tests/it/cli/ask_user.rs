@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use agentd_core::diagnostic::Severity;
 use serde_json::{Value, json};
 use terminal::Terminal;
 use test_project::TestProject;
@@ -225,6 +226,63 @@ fn nobody_asks_or_answers_by_writing_files() {
     let said = project.finish(command.stdin(input));
     assert!(said.stdout.contains("Nobody can be asked here"), "{said}");
     assert!(!project.has_root(KEPT));
+}
+
+/// What an implementer does that plays the person: it decides about another change by the command, and
+/// by filling in the form of a server that it starts itself.
+fn plays_the_person(other: &str, at: &str) -> String {
+    let call = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {
+        "name": "answer_questions", "arguments": {"change_id": other}}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "agent", "version": "1"}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let filled = json!({"action": "accept", "content": {"answer": "Stop here"}});
+    // Whatever number the form has. A lock that nobody can see does not hold anybody up.
+    let replies: String = (0..3)
+        .map(|id| format!("echo '{}'\n", json!({"jsonrpc": "2.0", "id": id, "result": filled})))
+        .collect();
+    let agentd = test_project::agentd();
+    let agentd = agentd.display();
+    format!(
+        "rm -f agentd/.locks/*\n'{agentd}' decide {other} fix > {at}/decided 2>&1\n\
+         wait_for() {{ n=0; while ! grep -q \"$1\" {at}/served && [ $n -lt 400 ]; do\n\
+         n=$((n+1)); sleep 0.05; done; }}\n: > {at}/served\n\
+         (echo '{hello}'; echo '{ready}'; echo '{call}'; wait_for elicitation\n{replies}\
+         wait_for '\"id\":9') | '{agentd}' mcp > {at}/served 2>&1\n"
+    )
+}
+
+/// An implementer can start agentd as a person would. What decides is where its cage cannot write, so
+/// neither the command nor a form decides anything; without a cage, both do.
+#[test]
+fn heavy_an_agent_that_plays_the_person_decides_nothing() {
+    let other = "add-oauth";
+    for (settings, is_caged) in [("", true), ("[sandbox]\nenabled = false\n", false)] {
+        let settings = format!("{settings}[git]\nworkflow = \"in-place\"\n");
+        let project = stand_in::repository(&settings).change(other).challenged(&[Severity::Low]);
+        let project = project.about(CHANGE);
+        project.run(PLAN).exits(0);
+        let at = project.home().join(".claude").display().to_string();
+        let evil = project.home().join("evil");
+        fs::write(&evil, plays_the_person(other, &at)).unwrap();
+        let claude = project.bin().join("claude");
+        let script = fs::read_to_string(&claude).unwrap();
+        let calls = "[ -e $answer ] &&";
+        assert!(script.contains(calls), "{script}");
+        let first = format!("case $step in implement-*) sh '{}';; esac\n{calls}", evil.display());
+        fs::write(&claude, script.replace(calls, &first)).unwrap();
+        project.run(["impl", CHANGE]);
+        let said = fs::read_to_string(format!("{at}/decided")).unwrap();
+        let served = fs::read_to_string(format!("{at}/served")).unwrap();
+        let state = project.read_root("agentd/changes/add-oauth/STATE.yaml");
+        assert_eq!(!said.contains("Read-only file system"), !is_caged, "{said}");
+        assert_eq!(served.contains("Nothing was recorded"), is_caged, "{served}");
+        assert_eq!(served.contains("Read-only file system"), is_caged, "{served}");
+        assert!(served.contains("elicitation/create"), "it was not even asked: {served}");
+        assert_eq!(state.contains("choice: fix"), !is_caged, "{said}");
+        assert_eq!(state.contains("through the MCP client agent"), !is_caged, "{served}");
+    }
 }
 
 /// At a terminal, the person is asked right away, and the plan goes on.

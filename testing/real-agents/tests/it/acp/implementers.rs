@@ -42,16 +42,23 @@ fn runs(agent: &str, command: &str) -> Reply {
     }
 }
 
-/// WF4 over ACP: red, a finding, a fix in the same session, green, approved, archived; nothing is
-/// written outside of the working tree.
-// contract G1, G2
-fn implements(agent: &str, reviewer: &str) {
+/// What an implementer does in the layer and in the fix: red at first, then green. It also tries to write
+/// outside of the working tree.
+pub(super) fn red_then_green(agent: &str) -> [Vec<Reply>; 2] {
     let outside = "echo x > ../outside.txt; echo x > \"$HOME/outside.txt\"; \
         sh test.sh > log.txt 2>&1 || cat log.txt";
     let mut first = greets(agent, "#!/bin/sh\necho hi\n", WRONG);
     first.extend([runs(agent, outside), tick("2.1")]);
     let mut second = greets(agent, WRONG, RIGHT);
     second.push(runs(agent, "sh test.sh && echo green"));
+    [first, second]
+}
+
+/// WF4 over ACP: red, a finding, a fix in the same session, green, approved, archived; nothing is
+/// written outside of the working tree.
+// contract G1, G2
+fn implements(agent: &str, reviewer: &str) {
+    let [first, second] = red_then_green(agent);
     let script = Script::new()
         .rule(does("implement-logic", first))
         .rule(says("NEEDS_FIX", &[("high", "Wrong greeting")]).prompts(1))

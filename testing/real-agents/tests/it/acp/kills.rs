@@ -15,23 +15,25 @@ use serde_json::json;
 use super::all_settings;
 
 /// Makes plans and kills agentd in them until it was killed this many times, at moments between
-/// these two, in milliseconds.
+/// these two, in milliseconds. The last plan is left to end, however slow the machine is.
 fn kills(sandbox: &Sandbox, wanted: usize, (from, to): (u64, u64)) {
     let (mut kills, mut finished, mut change) = (0, 0, 0);
     let mut seen = BTreeSet::new();
     // Counted by attempts, not by kills: a moment after the end of a plan must not come again for ever.
     for attempt in 0_u64.. {
-        if kills == wanted {
-            break;
-        }
+        let is_last = kills == wanted;
         let id = format!("add-login-{change}");
         let args = ["plan", &id, "Add a login", "--skip-clarify", "--git", "in-place", "--auto"];
         let mut command = sandbox.command(args);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Spread over the whole of a run, and the same in every run of the test.
         let step = attempt * 7919 % (to - from);
-        sleep(Duration::from_millis(from + step));
-        let ended = child.try_wait().unwrap();
+        let ended = if is_last {
+            Some(child.wait().unwrap())
+        } else {
+            sleep(Duration::from_millis(from + step));
+            child.try_wait().unwrap()
+        };
         if ended.is_none() {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -52,6 +54,9 @@ fn kills(sandbox: &Sandbox, wanted: usize, (from, to): (u64, u64)) {
             for session in state.llm_calls.iter().filter_map(|call| call.session_id.clone()) {
                 assert!(seen.insert(session.clone()), "{session} was counted twice");
             }
+        }
+        if is_last {
+            break;
         }
     }
     assert!(finished > 0, "no plan was ever finished in {kills} runs");

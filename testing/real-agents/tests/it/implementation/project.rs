@@ -37,16 +37,7 @@ pub(crate) fn approved<'s>(
     config: &str,
     tasks: &[TaskOf<'_>],
 ) -> &'s Sandbox {
-    sandbox.set_up(config);
-    let root = sandbox.root();
-    fs::create_dir_all(root.join("tests")).unwrap();
-    fs::write(root.join("test.sh"), TESTS).unwrap();
-    fs::write(root.join("tests/by_name.sh"), BY_NAME).unwrap();
-    fs::write(root.join("greet.sh"), "#!/bin/sh\necho hi\n").unwrap();
-    sandbox.git(&["config", "user.name", "Tester"]);
-    sandbox.git(&["config", "user.email", "tester@example.org"]);
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "Start"]);
+    begun(sandbox, config);
     let (project, holder) = (sandbox.store(), sandbox.holder());
     let what = Some("Greet people by name");
     clarify::begin(&project, &sandbox.id(), what, None, &holder, now()).unwrap();
@@ -58,6 +49,20 @@ pub(crate) fn approved<'s>(
     });
     approve(sandbox);
     sandbox
+}
+
+/// The same project without a plan.
+pub(crate) fn begun(sandbox: &Sandbox, config: &str) {
+    sandbox.set_up(config);
+    let root = sandbox.root();
+    fs::create_dir_all(root.join("tests")).unwrap();
+    fs::write(root.join("test.sh"), TESTS).unwrap();
+    fs::write(root.join("tests/by_name.sh"), BY_NAME).unwrap();
+    fs::write(root.join("greet.sh"), "#!/bin/sh\necho hi\n").unwrap();
+    sandbox.git(&["config", "user.name", "Tester"]);
+    sandbox.git(&["config", "user.email", "tester@example.org"]);
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "Start"]);
 }
 
 /// Marks the plan as approved, as it is.
@@ -79,7 +84,8 @@ fn object(value: &Value) -> serde_json::Map<String, Value> {
     arguments
 }
 
-fn spec() -> Value {
+/// The spec of the plan.
+pub(crate) fn spec() -> Value {
     json!({
         "change_id": CHANGE,
         "spec_id": "greeting",
@@ -95,7 +101,8 @@ fn spec() -> Value {
     })
 }
 
-fn plan(tasks: &[TaskOf<'_>]) -> Value {
+/// The tasks of the plan.
+pub(crate) fn plan(tasks: &[TaskOf<'_>]) -> Value {
     let mut seen: Vec<&str> = Vec::new();
     let tasks: Vec<Value> = tasks
         .iter()

@@ -111,9 +111,11 @@ fn heavy_an_idle_engine_is_fast() {
             "engine per call: median {call:.1?}, 9 of 10 within {:.1?}; SELECT 1 takes {read:.2?}, one row on disk {write:.2?}: {ratio:.1} times that",
             took[180]
         );
-        // A shared machine may stall; the bar of 10 ms is for an idle one.
-        let most = Duration::from_millis(if bars() { 10 } else { 100 });
-        assert!(call < most, "{took:?}");
+        // On a busy machine, all of them take longer alike; the bar of 10 ms is for an idle one.
+        assert!(ratio < 30.0, "{took:?}");
+        if bars() && read < Duration::from_micros(300) {
+            assert!(call < Duration::from_millis(10), "{took:?}");
+        }
     });
 }
 

@@ -138,7 +138,7 @@ fn heavy_a_crash_of_the_server_forgets_nothing_that_counts() {
             list.changes.into_iter().map(|change| (change.change, change.state)).collect()
         };
         let running = (held.change.to_string(), "running".to_owned());
-        assert_eq!(listed(again(|| engine.list()).await), [running.clone()]);
+        assert_eq!(listed(again(|| engine.list()).await), std::slice::from_ref(&running));
         engine.submit(&change(2), &submission()).await.unwrap();
         server.kill();
         server.run();

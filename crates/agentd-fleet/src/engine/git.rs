@@ -510,3 +510,38 @@ impl Engine for GitEngine {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use agentd_core::stamp::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn the_dead_are_not_protected_by_those_who_could_not_take_over() {
+        let me = Worker {
+            name: WorkerName::like("me"),
+            slots: 1,
+            accounts: vec!["claude:team1".parse().unwrap()],
+        };
+        let secs = Duration::from_secs;
+        let check = |state, listed: u64, carried: u64, expected: bool| {
+            let at = Stamp::new(jiff::Timestamp::UNIX_EPOCH);
+            let entry = r#"{"version": 1, "description": "x"}"#;
+            let row = Row {
+                change: ChangeId::new("a").unwrap(),
+                tip: String::new(),
+                entry: serde_json::from_str(entry).unwrap(),
+                carried: Some(Carried::new(state, WorkerName::like("dead"), at)),
+                still: secs(listed.min(carried)),
+                carried_still: secs(carried),
+            };
+            assert_eq!(row.is_free_for(&me, secs(14)), expected, "{state:?} {listed} {carried}");
+        };
+        // Somebody gave up a moment ago; who has the change is silent all the same.
+        check(CarriedState::Held, 1, 20, true);
+        check(CarriedState::Held, 20, 1, false);
+        check(CarriedState::Taken, 20, 20, false);
+        check(CarriedState::Ready, 1, 1, true);
+    }
+}

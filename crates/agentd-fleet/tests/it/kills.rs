@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sqlx::Row as _;
 use test_project::git;
 
 use crate::conformance::bars;
@@ -28,7 +29,9 @@ struct Plan {
 /// What came of it.
 #[derive(Debug, Default)]
 struct Outcome {
-    killed: Vec<(String, Instant)>,
+    /// Which machines were killed or frozen, and when.
+    broken: Vec<(String, Instant)>,
+    killed: usize,
     server_kills: usize,
     freezes: usize,
     megabytes: f64,
@@ -78,13 +81,14 @@ fn run(world: &World, server: Option<&Server>, plan: Plan) -> (Vec<String>, Outc
             continue;
         }
         let which = numbers.below(machines.len());
-        if outcome.killed.len() < plan.kills {
+        if outcome.killed < plan.kills {
             let dead = machines.swap_remove(which);
-            outcome.killed.push((dead.name.clone(), Instant::now()));
+            outcome.killed += 1;
+            outcome.broken.push((dead.name.clone(), Instant::now()));
             dead.kill();
             machines.push(machine());
         }
-        let part = |of: usize| outcome.killed.len() * of / plan.kills.max(1);
+        let part = |of: usize| outcome.killed * of / plan.kills.max(1);
         if let Some(server) = server
             && outcome.server_kills < part(plan.server_kills)
         {
@@ -94,7 +98,9 @@ fn run(world: &World, server: Option<&Server>, plan: Plan) -> (Vec<String>, Outc
             outcome.server_kills += 1;
         }
         if outcome.freezes < part(plan.freezes) {
-            machines[numbers.below(plan.machines)].freeze(Duration::from_secs(world.patience + 3));
+            let frozen = &machines[numbers.below(plan.machines)];
+            outcome.broken.push((frozen.name.clone(), Instant::now()));
+            frozen.freeze(Duration::from_secs(world.patience + 3));
             outcome.freezes += 1;
         }
         next = Instant::now() + plan.every;
@@ -141,6 +147,9 @@ fn check_books(world: &World, changes: &[String], plan: Plan) -> BTreeMap<(Strin
         changes.len() * RUNS.len(),
     );
     assert_eq!(again, 0, "a checkpointed call is never paid again");
+    let seen: usize = changes.iter().map(|change| world.forgets_nothing(change)).sum();
+    println!("{seen} entries of books in all snapshots, all of them in the last ones");
+    assert!(seen >= changes.len() * RUNS.len());
     let breaks = (plan.kills + plan.freezes) * plan.slots;
     assert!(lost <= breaks, "at most one call per change and kill: {extra:?}");
     extra
@@ -164,7 +173,7 @@ fn heavy_killed_machines_over_git() {
         "git: {} of {} done, {} machines killed, {} frozen, in {:.0?}; a worker has {:.1} MB",
         changes.len(),
         plan.changes,
-        outcome.killed.len(),
+        outcome.killed,
         outcome.freezes,
         outcome.took,
         outcome.megabytes
@@ -209,15 +218,15 @@ fn heavy_killed_machines_over_postgres() {
         "postgres: {} of {} done, {} machines killed, {} frozen, {} kills of Postgres, in {:.0?}; a worker has {:.1} MB",
         changes.len(),
         plan.changes,
-        outcome.killed.len(),
+        outcome.killed,
         outcome.freezes,
         outcome.server_kills,
         outcome.took,
         outcome.megabytes
     );
     let extra = check_books(&world, &changes, plan);
+    takeovers(&server, &outcome, &extra, world.patience);
     ledger_is_what_was_paid(&world, &changes, extra, plan);
-    takeovers(&server, &outcome, world.patience);
     merges_without_conflicts(&world, &changes);
 }
 
@@ -269,32 +278,76 @@ fn ledger_is_what_was_paid(
     assert!((after.0 - paid).abs() <= paid * 0.01, "{} is not {paid}", after.0);
 }
 
-/// How long it took until another worker had what a killed one had.
-fn takeovers(server: &Server, outcome: &Outcome, patience: u64) {
+/// How long it took until another worker had what a killed or frozen one had; and that each of them has cut
+/// short at most one call of each change, for which at most one was paid in vain.
+fn takeovers(
+    server: &Server,
+    outcome: &Outcome,
+    extra: &BTreeMap<(String, String), usize>,
+    patience: u64,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let now = Instant::now();
-    let mut waits: Vec<f64> = runtime.block_on(async {
-        use sqlx::{Connection as _, Row as _};
-        let mut connection = sqlx::PgConnection::connect(&server.url()).await.unwrap();
-        let calls = "SELECT l.worker, extract(epoch FROM now() - n.began)::float8 \
-                     FROM agentd_fleet.call l JOIN agentd_fleet.call n \
-                       ON n.id = l.id AND n.attempt = l.attempt + 1";
-        let calls = sqlx::query(calls).fetch_all(&mut connection).await.unwrap();
-        let mut waits = Vec::new();
-        for (name, at) in &outcome.killed {
-            let (since, prefix) = ((now - *at).as_secs_f64(), format!("{name}-"));
-            let held = calls.iter().filter(|row| row.get::<String, _>(0).starts_with(&prefix));
-            waits.extend(held.map(|row| since - row.get::<f64, _>(1)));
+    let cut = runtime.block_on(server.ask(
+        "SELECT c.change, l.worker, l.step, l.account IS NOT NULL, \
+           extract(epoch FROM now() - l.began)::float8, \
+           (SELECT extract(epoch FROM now() - min(n.began))::float8 FROM agentd_fleet.call n \
+            WHERE n.change = l.change AND n.began > l.began) \
+         FROM agentd_fleet.call l JOIN agentd_fleet.change c ON c.id = l.change \
+         WHERE l.state IN ('unsettled', 'found') ORDER BY l.began",
+    ));
+    let (mut waits, mut by_nobody) = (Vec::new(), 0);
+    let mut of_change: BTreeMap<String, usize> = BTreeMap::new();
+    let mut of_worker: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for row in &cut {
+        let (change, worker): (String, String) = (row.get(0), row.get(1));
+        let (began, next): (f64, Option<f64>) = (row.get(4), row.get(5));
+        let next = next.expect("every change is done");
+        if row.get(3) {
+            *of_change.entry(change.clone()).or_default() += 1;
+            *of_worker.entry((change.clone(), worker.clone())).or_default() += 1;
         }
-        waits
-    });
-    waits.sort_by(f64::total_cmp);
-    if let (Some(median), Some(longest)) = (waits.get(waits.len() / 2), waits.last()) {
-        println!(
-            "{} takeovers: median {median:.1} s, longest {longest:.1} s, with a patience of {patience} s",
-            waits.len()
-        );
+        // The one that has cut it short: after it began, and before it was taken over.
+        let of = |(name, at): &(String, Instant)| {
+            let ago = (now - *at).as_secs_f64();
+            let is_of = worker.starts_with(&format!("{name}-")) && ago < began && ago > next;
+            is_of.then_some(ago)
+        };
+        match outcome.broken.iter().rev().find_map(of) {
+            Some(ago) => waits.push((ago - next, change, worker)),
+            None => {
+                by_nobody += 1;
+                println!(
+                    "{change}: {} of {worker} was cut short, and nobody killed it",
+                    row.get::<String, _>(2)
+                );
+            }
+        }
     }
+    waits.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some((median, ..)), Some(longest)) = (waits.get(waits.len() / 2), waits.last()) {
+        println!(
+            "{} takeovers: median {median:.1} s, longest {:.1} s ({} of {}), with a patience of {patience} s; \
+             {by_nobody} cut short by nobody",
+            waits.len(),
+            longest.0,
+            longest.1,
+            longest.2
+        );
+        assert!(longest.0 < f64::from(u32::try_from(patience).unwrap()) + 6.0, "{waits:#?}");
+    }
+    let of_one = of_worker.values().max();
+    assert!(of_one.is_none_or(|most| *most == 1), "{of_worker:#?}");
+    let mut in_vain: BTreeMap<&str, usize> = BTreeMap::new();
+    for ((change, _), paid) in extra {
+        *in_vain.entry(change).or_default() += paid;
+    }
+    for (change, paid) in &in_vain {
+        let cut = of_change.get(*change).copied().unwrap_or(0);
+        assert!(*paid <= cut, "{change}: {paid} paid in vain, {cut} cut short");
+    }
+    let most = in_vain.values().max().copied().unwrap_or(0);
+    println!("paid in vain: at most {most} calls of one change, never more than were cut short");
 }
 
 /// Each change was archived on its branch; merged one after the other, their changelogs do not conflict.

@@ -48,6 +48,36 @@ pub(crate) struct Payment {
     pub(crate) step: String,
 }
 
+/// A call in the books of a change.
+#[derive(Debug, Clone, PartialEq)]
+struct Call {
+    step: String,
+    cost: f64,
+    at: String,
+    cut_short: bool,
+}
+
+/// The calls in a STATE.yaml.
+fn calls(state: &str) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    for line in state.lines().map(|line| line.trim_start_matches(['-', ' '])) {
+        if let Some(step) = line.strip_prefix("step: ") {
+            let (step, at) = (step.trim_matches('"').to_owned(), String::new());
+            calls.push(Call { step, cost: 0.0, at, cut_short: false });
+        }
+        let Some(last) = calls.last_mut() else { continue };
+        if let Some(cost) = line.strip_prefix("cost: ") {
+            last.cost = cost.parse().unwrap();
+        }
+        if let Some(at) = line.strip_prefix("timestamp: ") {
+            at.clone_into(&mut last.at);
+        }
+        // Of one without an estimate, only that it has failed is said.
+        last.cut_short |= line == "unsettled: true" || line.starts_with("failure: ");
+    }
+    calls
+}
+
 impl World {
     /// With a server at this address, or without one.
     pub(crate) fn new(url: Option<String>) -> Self {
@@ -86,6 +116,8 @@ impl World {
         git(&project, &["commit", "-q", "-m", "One"]);
         let remote = world.remote();
         git(&base, &["init", "-q", "--bare", "-b", "main", remote.to_str().unwrap()]);
+        // Snapshots are forgotten when a change is done; this remembers them.
+        test_project::write_script(&remote.join("hooks/post-receive"), "exec cat >> pushes.log");
         git(&project, &["remote", "add", "origin", remote.to_str().unwrap()]);
         git(&project, &["push", "-q", "origin", "main"]);
         test_project::write(
@@ -197,19 +229,40 @@ impl World {
         let files = git(&remote, &["ls-tree", "-r", "--name-only", &branch, "agentd/archive"]);
         let state = files.lines().find(|line| line.ends_with("/STATE.yaml")).unwrap();
         let state = git(&remote, &["show", &format!("{branch}:{state}")]);
-        let mut calls: Vec<(String, f64, bool)> = Vec::new();
-        for line in state.lines().map(|line| line.trim_start_matches(['-', ' '])) {
-            if let Some(step) = line.strip_prefix("step: ") {
-                calls.push((step.trim_matches('"').to_owned(), 0.0, false));
+        calls(&state).into_iter().map(|call| (call.step, call.cost, call.cut_short)).collect()
+    }
+
+    /// Everything that any snapshot of a change has ever had in its books must be in the last ones.
+    pub(crate) fn forgets_nothing(&self, change: &str) -> usize {
+        let remote = self.remote();
+        let pushes = fs::read_to_string(remote.join("pushes.log")).unwrap_or_default();
+        let name = format!("refs/agentd/wip/{change}");
+        let of = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words[2] == name && !words[1].starts_with("0000")).then(|| words[1].to_owned())
+        };
+        let branch = format!("agentd/{change}");
+        let files = git(&remote, &["ls-tree", "-r", "--name-only", &branch, "agentd/archive"]);
+        let file = files.lines().find(|line| line.ends_with("/STATE.yaml")).unwrap();
+        let last = calls(&git(&remote, &["show", &format!("{branch}:{file}")]));
+        let mut seen = 0;
+        for commit in pushes.lines().filter_map(of) {
+            let file = format!("{commit}:agentd/changes/{change}/STATE.yaml");
+            // The first is pushed before there are any books.
+            let mut exists = Command::new("git");
+            exists.arg("-C").arg(&remote).args(["cat-file", "-e", &file]).stderr(Stdio::null());
+            if !exists.status().unwrap().success() {
+                continue;
             }
-            let Some(last) = calls.last_mut() else { continue };
-            if let Some(cost) = line.strip_prefix("cost: ") {
-                last.1 = cost.parse().unwrap();
+            for call in calls(&git(&remote, &["show", &file])) {
+                seen += 1;
+                assert!(
+                    last.contains(&call),
+                    "{change}: {call:?} was pushed, and is not in {last:#?}"
+                );
             }
-            // Of one without an estimate, only that it has failed is said.
-            last.2 |= line == "unsettled: true" || line.starts_with("failure: ");
         }
-        calls
+        seen
     }
 
     /// What each step costs, by the books of changes that were done.

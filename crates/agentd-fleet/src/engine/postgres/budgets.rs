@@ -47,12 +47,8 @@ impl PostgresEngine {
         let change = ChangeId::new(change).map_err(|_| wrong())?;
         let sequence: i64 = sequence.parse().map_err(|_| wrong())?;
         let id = step_id(&self.name_of(&change), sequence);
-        let settle = "SELECT agentd_fleet.charge(id, attempt, $3, 'settled') FROM agentd_fleet.call \
-                      WHERE id = $1 AND attempt = $2 AND state = 'unsettled' FOR UPDATE";
-        let settle = sqlx::query(settle).bind(&id).bind(attempt).bind(cost_usd);
-        match settle.fetch_optional(&self.pool).await.map_err(failed)? {
-            Some(_) => Ok(()),
-            None => Err(wrong()),
-        }
+        let settle = sqlx::query_scalar("SELECT agentd_fleet.settle_call($1, $2, $3)");
+        let settle = settle.bind(&id).bind(attempt).bind(cost_usd).fetch_one(&self.pool);
+        if settle.await.map_err(failed)? { Ok(()) } else { Err(wrong()) }
     }
 }

@@ -44,6 +44,20 @@ BEGIN
 END
 $$;
 
+-- The price of a call that was cut short, as the vendor says; whether there was such a call.
+CREATE OR REPLACE FUNCTION agentd_fleet.settle_call(in_id text, in_attempt bigint, in_cost float8)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM agentd_fleet.call
+        WHERE id = in_id AND attempt = in_attempt AND state = 'unsettled' FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM agentd_fleet.charge(in_id, in_attempt, in_cost, 'settled');
+    RETURN true;
+END
+$$;
+
 -- A worker gets a step that DBOS has admitted: it is checked that the step is still wanted, and what it is
 -- expected to cost is reserved in all budgets or in none. The verdict is `claimed`, `unwanted`,
 -- `over_budget`, or `gone` if somebody else has the step meanwhile.

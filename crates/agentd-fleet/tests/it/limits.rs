@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agentd_fleet::engine::{BudgetScope, Claim, Engine as _, Limit, Outcome, Worker};
-use sqlx::{Connection as _, Executor as _, PgConnection};
+use sqlx::{Connection as _, PgConnection};
 
 use crate::conformance::{
     AnyEngine, Place, any, change, claim, done, finish, next, refused, submission, worker,
@@ -251,13 +251,12 @@ fn a_refusal_lowers_an_account_for_a_while() {
             claims
         };
         let account = async || server.list().await.unwrap().accounts.remove(0);
-        let shift = async |time: &str| {
+        // The rest of the account has ended so many seconds ago.
+        let rested = async |seconds: f64| {
             let mut own = PgConnection::connect(&url).await.unwrap();
-            let shift = format!(
-                "UPDATE agentd_fleet.throttle SET until = now() - interval '{time}', \
-                 since = now() - interval '1 hour'"
-            );
-            own.execute(&*shift).await.unwrap();
+            let shift = "UPDATE agentd_fleet.throttle SET since = now() - interval '1 hour', \
+                         until = now() - make_interval(secs => $1)";
+            sqlx::query(shift).bind(seconds).execute(&mut own).await.unwrap();
         };
         let mut calls = all(&a).await;
         assert_eq!(calls.len(), 5);
@@ -276,10 +275,10 @@ fn a_refusal_lowers_an_account_for_a_while() {
         let mut calls = all(&a).await;
         assert_eq!(calls.len(), 2);
         // Its rest is over: twice as many, and then as before.
-        shift("1 second").await;
+        rested(1.0).await;
         calls.extend(all(&a).await);
         assert_eq!((calls.len(), account().await.lowered_to), (4, Some(4)));
-        shift("3 minutes").await;
+        rested(180.0).await;
         assert_eq!(account().await.lowered_to, None);
         calls.extend(all(&a).await);
         // One of the six is what was refused, and rests.
@@ -297,7 +296,7 @@ fn a_refusal_lowers_an_account_for_a_while() {
         assert!(!beat.dead);
         let list = server.list().await.unwrap();
         assert!(list.changes.iter().all(|change| change.state == "ready"), "{list:?}");
-        shift("1 second").await;
+        rested(1.0).await;
         let calls = all(&a).await;
         assert_eq!(calls.len(), 1, "one call tries whether the quota is renewed");
     });

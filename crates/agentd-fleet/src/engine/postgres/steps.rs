@@ -176,7 +176,9 @@ impl PostgresEngine {
         let rest = match outcome {
             Outcome::Busy(_) | Outcome::Lost => Some(REST),
             Outcome::Throttled(throttle) => {
-                Some(Self::throttle(&mut tx, (&child, claim.attempt), throttle).await?)
+                let rest = Self::throttle(&mut tx, (&child, claim.attempt), throttle).await?;
+                // DBOS knows no delay of nothing.
+                Some(rest).filter(|rest| !rest.is_zero())
             }
             Outcome::Stepped { .. } | Outcome::Failed(_) => None,
         };

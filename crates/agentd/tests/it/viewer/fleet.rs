@@ -85,9 +85,6 @@ fn heavy_pages_show_which_worker_has_a_change() {
     // The checkout of somebody who has submitted something.
     clones.first.run(["fleet", "status"]);
     let viewer = Viewer::start(&clones.first);
-    let start = Instant::now();
-    viewer.get("/");
-    println!("the first page while the remote is asked: {:?}", start.elapsed());
     let page = until(&viewer, "/", "on worker");
     for words in [
         "<strong>implement-logic</strong>",

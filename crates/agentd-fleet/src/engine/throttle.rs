@@ -45,7 +45,7 @@ const RECOVERY_STEP: Duration = Duration::from_secs(30);
 /// After so many of them it is over.
 const RECOVERY_STEPS: u32 = 5;
 /// After a rest, how long it takes until the account is as before.
-pub const RECOVERY: Duration = Duration::from_secs(30 * 5);
+pub(crate) const RECOVERY: Duration = Duration::from_secs(30 * 5);
 
 /// What a refusal makes of an account that has so many calls now, this one included, and was refused so
 /// often before without having recovered.

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agentd_fleet::engine::{BudgetScope, Claim, Engine as _, Limit, Outcome, Worker};
-use sqlx::{Connection as _, Executor as _, PgConnection};
+use sqlx::{Connection as _, PgConnection};
 
 use crate::conformance::{
     AnyEngine, Place, any, bars, change, claim, done, finish, next, refused, submission, worker,
@@ -272,14 +272,16 @@ fn a_refusal_lowers_an_account_for_a_while() {
             }
             claims
         };
-        let account = async || server.list().await.unwrap().accounts.remove(0);
-        let shift = async |time: &str| {
+        let account = async || {
+            let accounts = server.list().await.unwrap().accounts;
+            accounts.into_iter().find(|account| account.account == "replay:team1").unwrap()
+        };
+        // The rest of the account has ended so many seconds ago.
+        let rested = async |seconds: f64| {
             let mut own = PgConnection::connect(&url).await.unwrap();
-            let shift = format!(
-                "UPDATE agentd_fleet.throttle SET until = now() - interval '{time}', \
-                 since = now() - interval '1 hour'"
-            );
-            own.execute(&*shift).await.unwrap();
+            let shift = "UPDATE agentd_fleet.throttle SET since = now() - interval '1 hour', \
+                         until = now() - make_interval(secs => $1)";
+            sqlx::query(shift).bind(seconds).execute(&mut own).await.unwrap();
         };
         let mut calls = all(&a).await;
         assert_eq!(calls.len(), 5);
@@ -298,30 +300,37 @@ fn a_refusal_lowers_an_account_for_a_while() {
         let mut calls = all(&a).await;
         assert_eq!(calls.len(), 2);
         // Its rest is over: twice as many, and then as before.
-        shift("1 second").await;
+        rested(1.0).await;
         calls.extend(all(&a).await);
         assert_eq!((calls.len(), account().await.lowered_to), (4, Some(4)));
-        shift("3 minutes").await;
+        rested(180.0).await;
         assert_eq!(account().await.lowered_to, None);
         calls.extend(all(&a).await);
-        // One of the six is what was refused, and rests.
-        assert_eq!(calls.len(), 4 + usize::from(calls.len() > 4));
-        // A quota is used up: nothing is called, also after others have ended.
-        finish(engine, &a, calls.remove(0), &refused(true, Some(Duration::from_hours(1)))).await;
-        for call in calls {
-            finish(engine, &a, call, &next("fix", Some("replay"), 0.0)).await;
-        }
-        assert_eq!((all(&a).await.len(), account().await.lowered_to), (0, Some(0)));
-        // A worker with another account of the agent takes what waits.
+        // The two that were refused still rest.
+        assert_eq!(calls.len(), 4);
+        let limit = Limit { concurrency: Some(3), rpm: None };
+        server.limit(&"replay:team1".parse().unwrap(), limit).await.unwrap();
+        finish(engine, &a, calls.remove(0), &next("fix", Some("replay"), 0.0)).await;
+        assert!(claim(engine, &a).await.is_none(), "it waits for a place");
+        // A quota is used up: what waits goes to another account of the agent, and nothing else is called.
         let b = Worker { accounts: vec!["replay:team2".parse().unwrap()], ..worker("b") };
         server.register(&b).await.unwrap();
-        let beat = server.heartbeat(&b).await.unwrap();
-        assert!(!beat.dead);
+        finish(engine, &a, calls.remove(0), &refused(true, Some(Duration::from_hours(1)))).await;
+        assert_eq!(account().await.lowered_to, Some(0));
+        let looks = all(&a).await;
+        assert!(looks.iter().all(|claim| claim.look && claim.agents.is_empty()), "{looks:?}");
+        let taken = all(&b).await;
+        assert_eq!(taken.iter().filter(|claim| !claim.agents.is_empty()).count(), 1, "{taken:?}");
         let list = server.list().await.unwrap();
-        assert!(list.changes.iter().all(|change| change.state == "ready"), "{list:?}");
-        shift("1 second").await;
-        let calls = all(&a).await;
-        assert_eq!(calls.len(), 1, "one call tries whether the quota is renewed");
+        assert!(list.changes.iter().all(|change| change.state != "failed"), "{list:?}");
+        // One call tries whether the quota is renewed.
+        server.leave(&b).await.unwrap();
+        for call in looks.into_iter().chain(calls) {
+            finish(engine, &a, call, &next("fix", Some("replay"), 0.0)).await;
+        }
+        assert!(claim(engine, &a).await.is_none_or(|claim| claim.look));
+        rested(1.0).await;
+        assert_eq!(account().await.lowered_to, Some(1));
     });
 }
 

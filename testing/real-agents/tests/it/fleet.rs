@@ -21,7 +21,7 @@ use crate::implementation::project::{does, tick, verdict_of};
 
 /// The server of the fleet's own tests.
 #[path = "../../../../crates/agentd-fleet/tests/it/server.rs"]
-#[expect(dead_code, reason = "here, nobody kills it")]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 mod server;
 
 const CONFIG: &str = "[workflow]\nself_review_iterations = 0\nretry_delay_secs = 0\n\
@@ -193,7 +193,6 @@ fn story(url: Option<&str>) {
         machines.push(Machine::start(sandbox, url, "c", "claude:team"));
         wait(&machines, "not done", &|| books(sandbox).is_some());
         let (a, c) = (machines[0].log(), machines[1].log());
-        println!("done after {:?}", start.elapsed());
 
         let state = books(sandbox).unwrap();
         let of_ledger = state.llm_calls.iter().filter(|call| call.failure.is_none());

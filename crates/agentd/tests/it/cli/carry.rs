@@ -163,7 +163,7 @@ fn ended(child: Child) -> (i32, Value) {
 fn a_lost_change_ends_the_agent_and_the_command() {
     let clones = clones();
     plan(&clones);
-    let first = begin_implementing(&clones, false, "box-a", &["--beat", "1"]);
+    let first = begin_implementing(&clones, false, "box-a", &["--beat", "3"]);
     let now = carried(&clones).unwrap();
     assert_eq!((now.state, now.worker.as_str()), (CarriedState::Held, "box-a"));
     assert_eq!(now.doing.unwrap().step.as_str(), "implement-logic");

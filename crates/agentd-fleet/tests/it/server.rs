@@ -98,13 +98,6 @@ impl Server {
         }
     }
 
-    /// Runs a statement.
-    pub(crate) async fn ask(&self, statement: &'static str) -> Vec<sqlx::postgres::PgRow> {
-        use sqlx::Connection as _;
-        let mut connection = sqlx::PgConnection::connect(&self.url()).await.unwrap();
-        sqlx::query(statement).fetch_all(&mut connection).await.unwrap()
-    }
-
     pub(crate) fn url(&self) -> String {
         url_in(self.dir.path())
     }

@@ -11,7 +11,7 @@ mod tasks;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use allow::Allowed;
-pub use quality::{is_unhappy, obligations, obliges, open_points, vague_words};
+pub use quality::{obligations, obliges, open_points, vague_words};
 pub use settings::{RuleSettings, SettingError, Weight};
 
 use crate::diagnostic::{Counts, Diagnostic, Rule, Severity};

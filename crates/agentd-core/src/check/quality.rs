@@ -150,7 +150,7 @@ pub fn open_points(text: &str) -> Vec<&'static str> {
 }
 
 /// Whether a scenario describes something that goes wrong.
-pub fn is_unhappy(scenario: &Scenario) -> bool {
+pub(super) fn is_unhappy(scenario: &Scenario) -> bool {
     let texts = std::iter::once(scenario.name.as_str())
         .chain(scenario.steps.iter().map(|s| s.text.as_str()));
     texts.into_iter().any(|text| {

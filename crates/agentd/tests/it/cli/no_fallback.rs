@@ -92,10 +92,17 @@ fn the_builtin_agent_plays_where_it_was_chosen() {
     Tasks: done, [DURATION], tasks.md is written
     Tasks, review: started (builtin)
     Tasks, review: done, [DURATION], Review 1: PASS
-    Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+    Format validation passed: 0 HIGH, 0 MEDIUM, 1 LOW
     warning: planner and challenger are both from agentd: they have the same blind spots
     Challenge: started (builtin)
     Challenge: done, [DURATION], APPROVED - passes the rules; nobody has judged the idea
+    It passes the rules; nobody has judged the idea. Reviewed without a model, by the rules of `agentd validate`: 1 issue.
+    LOW     I1  Q004: no scenario says what happens when something goes wrong
+                agentd/changes/add-login/specs/login.md:28
+                A spec has a scenario for what happens when something goes wrong.
+                Errors are where implementations guess.
+                → Add a scenario for a wrong input, a missing thing, a time-out or a
+                  refusal.
     ");
     // A second look calls nobody.
     let again = planned(&by_roles, &[]);

@@ -201,7 +201,7 @@ impl Server {
                 Reply::Unusable(why) => return Ok(Asked::Unusable(why)),
             }
         }
-        let answered = answer_of(question, &forms, filled);
+        let answered = answer_of(question, &forms, &filled);
         Ok(answered.unwrap_or_else(|| Asked::Unusable("that answer was not offered".to_owned())))
     }
 
@@ -281,7 +281,7 @@ impl Inner {
 }
 
 /// What was answered, and a sentence about it; none if that was not offered.
-fn answer_of(question: OpenQuestion, forms: &[Form], filled: Vec<Filled>) -> Option<Asked> {
+fn answer_of(question: OpenQuestion, forms: &[Form], filled: &[Filled]) -> Option<Asked> {
     let first = filled.first()?;
     let picked = first.picks.first().copied();
     let (answer, what) = match question {
@@ -291,7 +291,7 @@ fn answer_of(question: OpenQuestion, forms: &[Form], filled: Vec<Filled>) -> Opt
             (OpenAnswer::Agent(question, text), what)
         }
         OpenQuestion::Clarify(questions) => {
-            let answers: Vec<Answered> = (questions.questions.iter().zip(&filled))
+            let answers: Vec<Answered> = (questions.questions.iter().zip(filled))
                 .map(|(question, filled)| question.answered(&form::picks(filled)))
                 .collect();
             let what =

@@ -348,6 +348,9 @@ fn malformed_answers_are_refused() {
     assert_eq!(project.contents(), before);
 }
 
+/// What is done while a form is open.
+type Meanwhile = fn(&TestProject);
+
 /// A form may be open for hours. What was done meanwhile counts, and the answer does not.
 #[test]
 fn an_answer_to_what_is_not_asked_any_more_is_refused() {
@@ -355,7 +358,6 @@ fn an_answer_to_what_is_not_asked_any_more_is_refused() {
     let words = || accept(json!({"own_words": "mine"}));
     let clarified = [json!({"answer": "OAuth"}), json!({"answer_1": true})];
     let clarified = clarified.map(accept).to_vec();
-    type Meanwhile = fn(&TestProject);
     let cases: [(TestProject, Vec<Value>, Value, Meanwhile); 6] = [
         (undecided(), vec![], stop(), |project| {
             project.run(["decide", CHANGE, "accept"]).exits(0);

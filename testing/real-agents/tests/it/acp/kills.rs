@@ -97,7 +97,7 @@ fn heavy_kills_with_a_warm_agent() {
 
 /// The same with the real gemini and codex, which take seconds to start.
 #[test]
-#[ignore = "takes many minutes, and has not been seen to pass"]
+#[ignore = "starts the real agents again and again, which takes most of a minute"]
 fn heavy_kills_of_a_plan_by_warm_gemini_and_codex() {
     let script = Script::new().rule(calls("challenge", "append_review", approved()));
     Sandbox::enter_acp(plan(script, &["auth-flow"]), |sandbox| {

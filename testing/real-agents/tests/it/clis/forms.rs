@@ -28,7 +28,7 @@ fn asked(sandbox: &Sandbox) {
 }
 
 /// What a client and its server have said.
-struct Asked {
+struct Talk {
     /// What the client declares in its handshake.
     elicitation: Value,
     /// How it answers a form.
@@ -37,14 +37,14 @@ struct Asked {
     said: Vec<Value>,
 }
 
-impl Asked {
+impl Talk {
     fn requests(&self) -> usize {
         self.said.iter().filter(|message| message["method"] == "elicitation/create").count()
     }
 }
 
 /// The client's own server, as `init` registers it, behind a shell that keeps both sides.
-fn asks(cli: Cli) -> Asked {
+fn asks(cli: Cli) -> Talk {
     let call = json!({"change_id": CHANGE});
     let rule = Rule::new().reply(Reply::call("answer_questions", call)).reply(Reply::text("Done."));
     Sandbox::enter(Script::new().rule(rule), |sandbox| {
@@ -74,7 +74,7 @@ fn asks(cli: Cli) -> Asked {
         let hello = hello.unwrap_or_else(|| panic!("{run:#?}"));
         let answer = heard.iter().find(|message| message["result"]["action"].is_string());
         assert_eq!(sandbox.read("STATE.yaml"), before, "nobody was there to answer");
-        Asked {
+        Talk {
             elicitation: hello["params"]["capabilities"]["elicitation"].clone(),
             answer: answer.map(|answer| answer["result"].clone()).unwrap_or_default(),
             said: lines("said"),

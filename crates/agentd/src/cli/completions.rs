@@ -248,8 +248,13 @@ fn listed(project: &Project, names: Names, words: &[OsString], typed: &str) -> V
         Names::ChangesAndSpecs => open().chain(specs()).chain(archived()).collect(),
         Names::Requirements if typed.contains(':') => return requirements(project, typed),
         Names::Requirements => {
-            let ids = open().chain(specs()).chain(specs_of_changes(project)).chain(archived());
-            return once_each(ids.map(Named::from).chain(requirements(project, typed)));
+            let mut ids: Vec<String> = open().chain(specs()).chain(archived()).collect();
+            // It costs more than the others, and is rarely the first place of a spec.
+            if !ids.iter().any(|id| id.starts_with(typed)) {
+                ids.extend(specs_of_changes(project));
+            }
+            let ids = ids.into_iter().map(Named::from);
+            return once_each(ids.chain(requirements(project, typed)));
         }
         Names::Tasks => return tasks(project, words),
         Names::Documents => documents(project, words),
@@ -264,9 +269,12 @@ fn once_each(all: impl Iterator<Item = Named>) -> Vec<Named> {
     all.filter(|named| seen.insert(named.name.clone())).collect()
 }
 
+/// In so many open changes specs are looked for: people wait for a completion.
+const MOST_CHANGES: usize = 200;
+
 /// The specs of open changes, which may not be main specs yet.
 fn specs_of_changes(project: &Project) -> Vec<String> {
-    let open = project.open_everywhere().unwrap_or_default().into_iter();
+    let open = project.open_everywhere().unwrap_or_default().into_iter().take(MOST_CHANGES);
     let of_change =
         |(id, home): (ChangeId, Project)| Some(home.change(&id).ok()?.spec_ids().ok()?.ids);
     open.filter_map(of_change).flatten().map(|id| id.to_string()).collect()
@@ -279,7 +287,7 @@ fn requirements(project: &Project, typed: &str) -> Vec<Named> {
         return Vec::new();
     };
     let main = load_main_spec(project, &id).text().map(str::to_owned);
-    let open = project.open_everywhere().unwrap_or_default().into_iter();
+    let open = project.open_everywhere().unwrap_or_default().into_iter().take(MOST_CHANGES);
     let of_change = |(change, home): (ChangeId, Project)| {
         home.change(&change).ok()?.read(&ChangeFile::Spec(id.clone())).ok()
     };

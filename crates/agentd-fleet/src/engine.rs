@@ -346,6 +346,10 @@ pub trait Engine {
     /// budgets, which are charged for it.
     async fn claim(&self, worker: &Worker) -> Result<Option<Claim>>;
 
+    /// A step that somebody has died over, for a worker whose slots are all in use. The dead have left as
+    /// many slots as they had, so the fleet does no more at the same time than before.
+    async fn claim_orphan(&self, worker: &Worker) -> Result<Option<Claim>>;
+
     /// Shows that a worker is alive, and does nothing that may take longer.
     async fn heartbeat(&self, worker: &Worker) -> Result<Pulse>;
 

@@ -223,7 +223,8 @@ impl<E: Engine> Running<'_, E> {
                 self.leave().await;
                 return Ok(());
             }
-            let wait = if shared.draining.get() { longest } else { idle };
+            let is_full = running >= self.worker.slots;
+            let wait = if shared.draining.get() || is_full { longest } else { idle };
             tokio::select! {
                 biased;
                 Some(ended) = steps.join_next() => {
@@ -245,10 +246,15 @@ impl<E: Engine> Running<'_, E> {
                 }
                 _ = terminate.recv() => shared.draining.set(true),
                 () = sleep(wait) => {
-                    if shared.draining.get() || running >= self.worker.slots {
+                    if shared.draining.get() || running > self.worker.slots {
                         continue;
                     }
-                    match self.engine.claim(&self.worker).await {
+                    let claimed = if is_full {
+                        self.engine.claim_orphan(&self.worker).await
+                    } else {
+                        self.engine.claim(&self.worker).await
+                    };
+                    match claimed {
                         Ok(Some(claim)) => {
                             idle = Duration::ZERO;
                             self.start(claim, &mut steps, shared);

@@ -375,6 +375,11 @@ impl Engine for GitEngine {
         Ok(None)
     }
 
+    async fn claim_orphan(&self, _worker: &Worker) -> Result<Option<Claim>> {
+        // Each look is a conversation with the remote; a slot is free soon enough.
+        Ok(None)
+    }
+
     async fn heartbeat(&self, _worker: &Worker) -> Result<Pulse> {
         let there = self.refs.list(&[CONTROL]).await?.remove(CONTROL);
         let began = self.seen.borrow().began.clone();

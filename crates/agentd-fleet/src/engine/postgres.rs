@@ -241,7 +241,11 @@ impl Engine for PostgresEngine {
     }
 
     async fn claim(&self, worker: &Worker) -> Result<Option<Claim>> {
-        self.claim_one(worker).await
+        self.claim_one(worker, i32::MAX).await
+    }
+
+    async fn claim_orphan(&self, worker: &Worker) -> Result<Option<Claim>> {
+        self.claim_one(worker, claims::ORPHANED).await
     }
 
     async fn heartbeat(&self, worker: &Worker) -> Result<Pulse> {

@@ -122,6 +122,28 @@ fn heavy_a_takeover_that_came_to_nothing_is_still_one() {
     });
 }
 
+/// What somebody has died over waits for no slot, and nothing else is done beyond the slots.
+#[test]
+fn heavy_a_worker_without_a_free_slot_takes_what_the_dead_have_left() {
+    let Some(place) = Place::postgres() else { return };
+    run(async {
+        let (engine, _a, b, held) = two(&place).await;
+        any!(&engine, e => e.submit(&change(2), &submission()));
+        let start = Instant::now();
+        let taken = loop {
+            assert!(!any!(&engine, e => e.heartbeat(&b)).dead);
+            any!(&engine, e => e.sweep(&b, &[]));
+            if let Some(claim) = any!(&engine, e => e.claim_orphan(&b)) {
+                break claim;
+            }
+            assert!(start.elapsed() < place.dead_after * 3);
+            sleep(Duration::from_millis(100)).await;
+        };
+        assert!(taken.orphaned && taken.change == held.change, "{taken:?}");
+        assert!(any!(&engine, e => e.claim_orphan(&b)).is_none(), "nobody has died over the other");
+    });
+}
+
 /// What is told to a person, and a claim, is on disk before they are told.
 #[test]
 fn heavy_a_crash_of_the_server_forgets_nothing_that_counts() {

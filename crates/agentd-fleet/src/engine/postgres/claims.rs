@@ -9,6 +9,9 @@ use super::{PostgresEngine, VERSION, failed};
 use crate::account::Account;
 use crate::error::Result;
 
+/// The priority of what somebody has died over: before everything else.
+pub(super) const ORPHANED: i32 = i32::MIN;
+
 /// What became of a step that DBOS has admitted.
 enum Admitted {
     /// It is to be done.
@@ -20,7 +23,8 @@ enum Admitted {
 }
 
 impl PostgresEngine {
-    pub(super) async fn claim_one(&self, worker: &Worker) -> Result<Option<Claim>> {
+    /// A step whose priority is at most this number.
+    pub(super) async fn claim_one(&self, worker: &Worker, most: i32) -> Result<Option<Claim>> {
         let mut queues = vec![(self.free_queue(), None), (self.archive_queue(), None)];
         let accounts = worker.accounts.iter();
         queues.extend(accounts.map(|account| (Self::account_queue(account), Some(account))));
@@ -33,11 +37,12 @@ impl PostgresEngine {
                                          WHERE name = $4 AND value = 'true') \
                          AND EXISTS (SELECT 1 FROM agentd_fleet.worker \
                                      WHERE name = $3 AND NOT dead AND NOT drain) \
-                       GROUP BY queue_name ORDER BY min(priority), min(created_at)";
+                       GROUP BY queue_name HAVING min(priority) <= $5 ORDER BY min(priority), min(created_at)";
         let waiting = sqlx::query_scalar(waiting).bind(names).bind(&self.repository.key);
         let waiting: Vec<String> = waiting
             .bind(worker.name.as_str())
             .bind(self.paused())
+            .bind(most)
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;

@@ -16,6 +16,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
 
 use super::super::{Claim, Pulse, Worker};
+use super::claims::ORPHANED;
 use super::steps::step_id;
 use super::{PostgresEngine, VERSION, failed, tips};
 use crate::error::Result;
@@ -90,9 +91,9 @@ impl PostgresEngine {
         }
         let names: Vec<&str> = dead.iter().map(String::as_str).collect();
         let back = self.dbos.reenqueue_for_recovery(&names, VERSION, INTERNAL_QUEUE).await;
-        let first = "UPDATE dbos.workflow_status SET priority = -2147483648 \
+        let first = "UPDATE dbos.workflow_status SET priority = $2 \
                      WHERE workflow_uuid = ANY($1) AND status = 'ENQUEUED'";
-        let first = sqlx::query(first).bind(back.map_err(failed)?);
+        let first = sqlx::query(first).bind(back.map_err(failed)?).bind(ORPHANED);
         first.execute(&self.pool).await.map_err(failed)?;
         Ok(())
     }

@@ -257,9 +257,10 @@ impl Viewer {
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        match answer.starts_with("HTTP/1.1 303 ") {
-            true => Ok(()),
-            false => Err(format!("{path}: {}", answer.lines().next().unwrap_or_default()).into()),
+        if answer.starts_with("HTTP/1.1 303 ") {
+            Ok(())
+        } else {
+            Err(format!("{path}: {}", answer.lines().next().unwrap_or_default()).into())
         }
     }
 

@@ -258,9 +258,10 @@ impl Viewer {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         if answer.starts_with("HTTP/1.1 303 ") {
-            return Ok(());
+            Ok(())
+        } else {
+            Err(format!("{path}: {}", answer.lines().next().unwrap_or_default()).into())
         }
-        Err(format!("{path}: {}", answer.lines().next().unwrap_or_default()).into())
     }
 
     /// The time of one request, and the page; an answer other than 200 is an error.

@@ -10,7 +10,8 @@ use agentd_core::layout;
 use super::changes::{ChangedFile, FileChange, OmitReason, OmittedFile};
 use super::convert::{self, Attributes, ComparedAs};
 use super::entries::{
-    Entries, Entry, FilteredFiles, OBJECTS_AT_ONCE, Repository, ask_sizes, read_sizes,
+    Entries, Entry, FilteredFiles, OBJECTS_AT_ONCE, Repository, ask_sizes, known_mode, mode,
+    read_sizes,
 };
 use super::error::GitError;
 use super::private::{ObjectKind, PrivateGitDir, as_path};
@@ -477,23 +478,6 @@ fn content_of(
             let to = fs::read_link(top.join(&path)).unwrap_or_default();
             private.file(to.as_os_str().as_bytes())
         }
-    }
-}
-
-fn mode(found: &WalkEntry) -> &'static str {
-    match found.kind {
-        WalkEntryKind::File { executable: true } => "100755",
-        WalkEntryKind::File { executable: false } => "100644",
-        WalkEntryKind::Link => "120000",
-    }
-}
-
-/// Its mode, taken from the commit if the kind is the same. Some file systems have no modes.
-fn known_mode(found: &WalkEntry, entry: &Entry, file_mode: bool) -> &'static str {
-    match (&*entry.mode, found.kind) {
-        ("100755", WalkEntryKind::File { .. }) if !file_mode => "100755",
-        (_, WalkEntryKind::File { .. }) if !file_mode => "100644",
-        _ => mode(found),
     }
 }
 

@@ -7,7 +7,7 @@ use super::error::GitError;
 use super::private::{ObjectKind, PrivateGitDir, as_path};
 use super::status::{read_commit, records};
 use super::tool::StartedCall;
-use super::walk::WalkEntry;
+use super::walk::{WalkEntry, WalkEntryKind};
 use super::{Git, is_hash};
 
 /// How many objects are read at a time.
@@ -227,4 +227,22 @@ pub(super) fn read_sizes(
     }
     let what = "git cat-file".to_owned();
     Err(GitError::Failed { what, code: 0, output: "it did not answer for each object".to_owned() })
+}
+
+/// The mode of a file on the disk.
+pub(super) fn mode(found: &WalkEntry) -> &'static str {
+    match found.kind {
+        WalkEntryKind::File { executable: true } => "100755",
+        WalkEntryKind::File { executable: false } => "100644",
+        WalkEntryKind::Link => "120000",
+    }
+}
+
+/// Its mode, taken from the commit if the kind is the same. Some file systems have no modes.
+pub(super) fn known_mode(found: &WalkEntry, entry: &Entry, file_mode: bool) -> &'static str {
+    match (&*entry.mode, found.kind) {
+        ("100755", WalkEntryKind::File { .. }) if !file_mode => "100755",
+        (_, WalkEntryKind::File { .. }) if !file_mode => "100644",
+        _ => mode(found),
+    }
 }

@@ -541,7 +541,11 @@ mod tests {
                 still: secs(listed.min(carried)),
                 carried_still: secs(carried),
             };
-            assert_eq!(row.is_free_for(&me, secs(14), |_| false), expected, "{state:?} {listed} {carried}");
+            assert_eq!(
+                row.is_free_for(&me, secs(14), |_| false),
+                expected,
+                "{state:?} {listed} {carried}"
+            );
         };
         // Somebody gave up a moment ago; who has the change is silent all the same.
         check(CarriedState::Held, 1, 20, true);

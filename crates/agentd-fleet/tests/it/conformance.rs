@@ -19,6 +19,13 @@ use test_project::git;
 
 use crate::server::Server;
 
+/// Runs a statement on the server, beside the engine.
+pub(crate) async fn ask(server: &Server, statement: &'static str) -> Vec<sqlx::postgres::PgRow> {
+    use sqlx::Connection as _;
+    let mut connection = sqlx::PgConnection::connect(&server.url()).await.unwrap();
+    sqlx::query(statement).fetch_all(&mut connection).await.unwrap()
+}
+
 /// A remote repository, and how to get at an engine for it.
 pub(crate) struct Place {
     pub(crate) temp: TempDir,

@@ -288,7 +288,8 @@ fn takeovers(
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let now = Instant::now();
-    let cut = runtime.block_on(server.ask(
+    let cut = runtime.block_on(crate::conformance::ask(
+        server,
         "SELECT c.change, l.worker, l.step, l.account IS NOT NULL, \
            extract(epoch FROM now() - l.began)::float8, \
            (SELECT extract(epoch FROM now() - min(n.began))::float8 FROM agentd_fleet.call n \

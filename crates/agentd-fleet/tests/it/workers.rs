@@ -64,7 +64,11 @@ fn heavy_a_remote_that_does_not_answer_stops_no_sign_of_life() {
         let engine = postgres::PostgresEngine::connect(&url, repository, timing);
         let engine = engine.await.unwrap();
         engine.submit(&change(1), &submission()).await.unwrap();
-        server.ask("UPDATE agentd_fleet.change SET state = 'waiting', tip = 'x'").await;
+        crate::conformance::ask(
+            &server,
+            "UPDATE agentd_fleet.change SET state = 'waiting', tip = 'x'",
+        )
+        .await;
         let home = world.base().join("home");
         fs::create_dir_all(&home).unwrap();
         let mut worker = world.command(&home, &crate::machines::program());

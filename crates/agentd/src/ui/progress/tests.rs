@@ -185,6 +185,7 @@ const CHINESE: Texts = Texts {
 };
 
 /// Steps that ended in each way, what a review found, tests that failed, and a step that runs.
+#[expect(clippy::exit, reason = "the view stays as it is")]
 fn running(progress: &mut ProgressUi, texts: &Texts) {
     let step = &StepName::ProposalGen;
     progress.watch(&Progress::Skipped { step, label: "Proposal", why: "it is written already" });
@@ -249,7 +250,6 @@ fn running(progress: &mut ProgressUi, texts: &Texts) {
     };
     progress.watch(&Progress::Agent(&call));
     std::thread::sleep(TICK * 2);
-    // The view stays as it is.
     std::process::exit(0);
 }
 

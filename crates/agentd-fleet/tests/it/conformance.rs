@@ -313,6 +313,21 @@ fn postgres_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
 }
 
 #[test]
+fn heavy_workers_that_begin_together_set_up_a_server_once() {
+    let Some(place) = Place::postgres() else { return };
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let place = &place;
+            let me = worker(&format!("w{number}"));
+            scope.spawn(move || {
+                place.on(number, async |engine| any!(engine, e => e.register(&me)));
+            });
+        }
+    });
+    place.on(0, async |engine| assert_eq!(any!(engine, e => e.list()).workers.len(), 4));
+}
+
+#[test]
 fn heavy_git_a_dead_worker_loses_its_step_once() {
     a_dead_worker_loses_its_step_once(&Place::git());
 }

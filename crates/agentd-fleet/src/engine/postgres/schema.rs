@@ -1,5 +1,7 @@
 //! The tables beside those of DBOS: what a change waits for, who is alive, and what was spent.
 
+use std::time::Duration;
+
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use crate::error::Result;
@@ -19,11 +21,18 @@ pub(super) async fn set_up(url: &str) -> Result<()> {
     use dbos::sysdb::SystemDatabase as _;
     use dbos::sysdb::postgres::{Config, PostgresSystemDatabase};
     let mut own = PgConnection::connect(url).await.map_err(failed)?;
-    if is_set_up(&mut own).await? {
-        return own.close().await.map_err(failed);
+    // Nobody waits inside of a statement: DBOS builds indexes concurrently, which waits for all others.
+    let lock = "SELECT pg_try_advisory_lock($1)";
+    loop {
+        if is_set_up(&mut own).await? {
+            return own.close().await.map_err(failed);
+        }
+        let locked = sqlx::query_scalar(lock).bind(SETTING_UP).fetch_one(&mut own).await;
+        if locked.map_err(failed)? {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    let lock = sqlx::query("SELECT pg_advisory_lock($1)").bind(SETTING_UP);
-    lock.execute(&mut own).await.map_err(failed)?;
     if !is_set_up(&mut own).await? {
         let config = Config { max_connections: 2, use_listen_notify: false, ..Config::new(url) };
         PostgresSystemDatabase::connect(&config).await.map_err(failed)?.close().await;

@@ -116,7 +116,7 @@ fn heavy_pages_show_which_worker_has_a_change() {
         std::thread::sleep(Duration::from_millis(200));
     }
     // Neither where the remote is reached by a program that the clone names.
-    clones.first.git(&["remote", "set-url", "origin", "ssh://nobody@127.0.0.1:9/x"]);
+    clones.first.git(&["remote", "set-url", "origin", "ssh://nobody@127.0.0.1/x"]);
     let refused = clones.first.run(["status", CHANGE, "--fleet", "--json"]).exits(1).json();
     assert_eq!(refused["error"]["kind"], "remote_unreachable", "{refused:#}");
     assert!(!sprung.exists(), "nothing of the clone was run");

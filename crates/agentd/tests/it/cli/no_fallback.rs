@@ -38,7 +38,10 @@ fn without_a_terminal_a_missing_agent_is_an_error() {
               "install it with `npm install -g @google/gemini-cli`, or set `command` in [gemini]",
               "or name another agent in [roles]: agentd/config.toml",
               "for a plan alone, `--agent builtin` drafts and checks it by rules, without a model"
-            ]
+            ],
+            "agent": "gemini",
+            "failure": "not_installed",
+            "retry_after_ms": null
           }
         }
         --- stderr

@@ -30,6 +30,7 @@ fn status_of_a_change() {
       "phase": "proposed",
       "standing": "ready",
       "running": null,
+      "carried": null,
       "title": "Sign in with OAuth.",
       "created_at": "[TIME]",
       "updated_at": "[TIME]",

@@ -169,9 +169,10 @@ impl Keyword {
         let mut parts = own.split('!').map(str::trim);
         let word = parts.next()?;
         let open = word.ends_with('*');
-        let kind = match word.contains(is_unspaced) {
-            true => Kind::Unspaced(parts.collect()),
-            false => Kind::Phrase { open },
+        let kind = if word.contains(is_unspaced) {
+            Kind::Unspaced(parts.collect())
+        } else {
+            Kind::Phrase { open }
         };
         Some(Self { word: folded(word.trim_end_matches('*')), kind, means })
     }

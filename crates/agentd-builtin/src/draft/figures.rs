@@ -250,7 +250,7 @@ fn candidate(words: &[&str], at: usize) -> Option<Candidate> {
     let early = (!number_ends && attached.is_empty()).then(|| said_behind(words, next)).flatten();
     if early.is_some() {
         next += 2;
-        number_text = number.to_owned();
+        number_text = String::from(number);
     }
     let (noun, measure, end) = if attached.is_empty() && !number_ends {
         noun(words, next)?

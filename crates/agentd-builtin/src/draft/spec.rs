@@ -191,9 +191,10 @@ fn at_limit(point: &str) -> Option<Vec<(String, Option<String>, String)>> {
     };
     // The other side of an amount that belongs to its side, and that side of one that does not.
     let upwards = matches!(comparison, Comparison::AtMost | Comparison::MoreThan);
-    let (word, near) = match upwards {
-        true => ("more than", count.and_then(|count| count.checked_add(1))),
-        false => ("less than", count.and_then(|count| count.checked_sub(1))),
+    let (word, near) = if upwards {
+        ("more than", count.and_then(|count| count.checked_add(1)))
+    } else {
+        ("less than", count.and_then(|count| count.checked_sub(1)))
     };
     let beside = match near {
         Some(near) => of(&format!("{near}, which is {word} {amount}")),

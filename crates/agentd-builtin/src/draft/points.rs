@@ -60,11 +60,14 @@ fn joined(sentences: &[&str]) -> String {
     let mut text = String::new();
     for sentence in sentences.iter().map(|sentence| trimmed(sentence)) {
         if !text.is_empty() {
-            text.push_str(match text.ends_with(is_unspaced) {
-                true => "。",
-                false if text.ends_with('?') => " ",
-                false => ". ",
-            });
+            let joint = if text.ends_with(is_unspaced) {
+                "。"
+            } else if text.ends_with('?') {
+                " "
+            } else {
+                ". "
+            };
+            text.push_str(joint);
         }
         text.push_str(&sentence);
     }

@@ -1,5 +1,7 @@
 //! The scenarios of a spec, and the words by which their steps are known.
 
+use memchr::memmem;
+
 use super::{Keyword, Scenario, Step};
 use crate::language;
 use crate::outline::{Section, lines};
@@ -72,14 +74,10 @@ fn steps_of(line: &str) -> Vec<Step> {
         return Vec::new();
     }
     if matches!(found[0].0, Keyword::Given | Keyword::When) {
-        for keyword in [Keyword::When, Keyword::Then] {
-            let word = if bold {
-                format!(" **{}** ", keyword.label())
-            } else {
-                format!(" {} ", keyword.label())
-            };
+        let inside = if bold { [" **WHEN** ", " **THEN** "] } else { [" WHEN ", " THEN "] };
+        for (keyword, word) in [Keyword::When, Keyword::Then].into_iter().zip(inside) {
             let from = found.last().map_or(0, |last| last.2);
-            if let Some(at) = line[from..].find(&word) {
+            if let Some(at) = memmem::find(&line.as_bytes()[from..], word.as_bytes()) {
                 found.push((keyword, from + at, from + at + word.len()));
             }
         }

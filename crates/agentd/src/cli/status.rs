@@ -1,4 +1,5 @@
 mod carried;
+mod place;
 mod project;
 mod text;
 
@@ -21,9 +22,9 @@ use agentd_core::phase::Phase;
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::standing::Standing;
-use agentd_core::state::{
-    Choice, Decision, GitSetup, LastAction, Placement, PlanReview, Ranges, State, TestRun,
-};
+#[cfg(test)]
+use agentd_core::state::Placement;
+use agentd_core::state::{Choice, Decision, LastAction, PlanReview, Ranges, State, TestRun};
 use agentd_core::text::{Line, printable};
 use agentd_engine::carrier;
 use agentd_engine::change::Snapshot;
@@ -33,10 +34,10 @@ use agentd_engine::change::staleness::Stale;
 use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
 use agentd_engine::git::GitTool;
 use agentd_engine::insight::validate;
-use agentd_engine::store::Project;
 use serde::Serialize;
 
 use self::carried::CarriedReport;
+use self::place::GitPlace;
 #[cfg(test)]
 pub(super) use self::project::ProjectStatus;
 use super::Context;
@@ -205,42 +206,6 @@ impl TestsReport {
             duration_ms: run.duration_ms,
             at: run.at,
             output_tail: printable(run.output_tail.as_str()).into_owned(),
-        }
-    }
-}
-
-/// Where a change is worked on.
-#[derive(Debug, Serialize)]
-struct GitPlace {
-    workflow: Placement,
-    /// None in place.
-    branch: Option<String>,
-    /// The commit that the work starts from; none without git.
-    base_commit: Option<String>,
-    /// The branch that its branch was started from.
-    base_branch: Option<String>,
-    /// The checkout with its code and its documents.
-    work_tree: String,
-}
-
-impl GitPlace {
-    fn new(project: &Project, setup: &GitSetup) -> Self {
-        Self {
-            workflow: setup.workflow,
-            branch: setup.branch.clone(),
-            base_commit: setup.base_commit.clone(),
-            base_branch: setup.base_branch.clone(),
-            work_tree: project.root().display().to_string(),
-        }
-    }
-
-    /// Where the work starts, for people.
-    fn base(&self) -> Option<String> {
-        let short = |commit: &String| commit.get(..10).unwrap_or(commit).to_owned();
-        match (&self.base_branch, self.base_commit.as_ref().map(short)) {
-            (Some(branch), Some(commit)) => Some(format!("{} ({commit})", printable(branch))),
-            (Some(branch), None) => Some(printable(branch).into_owned()),
-            (None, commit) => commit,
         }
     }
 }

@@ -495,7 +495,10 @@ fn an_agent_that_closes_its_input_is_reported() {
             "cause": "it closed its input, or ended, without reading what it was given",
             "hints": [
               "start the agent by hand in this project, and check that it works"
-            ]
+            ],
+            "agent": "codex",
+            "failure": "stdin_closed",
+            "retry_after_ms": null
           }
         }
         --- stderr

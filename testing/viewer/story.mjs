@@ -41,7 +41,7 @@ assert.equal(await where.inputValue(), "in-place", "where to work was said alrea
 await shot("story-questions");
 await button("Answer and plan").click();
 
-// ---- "Request changes", and why: the planner is told (D1)
+// ---- "Request changes", and why: both are in the next prompt of the planner (D1)
 const why = next.locator("textarea[name=note]");
 await why.waitFor({ timeout: 60000 });
 assert.ok(await next.locator("button[value=accept]").count() === 0, "two medium issues cannot be accepted");
@@ -78,7 +78,7 @@ await button("Implement").click();
 await page.locator(".badge", { hasText: "code: approved" }).waitFor({ timeout: 60000 });
 await button("Archive").waitFor({ timeout: 60000 });
 
-// ---- a line of the code is commented on: the implementer is told
+// ---- a line of the code is commented on: the comment is in the prompt of the next fix
 await tab("Code");
 await page.waitForURL(/\/code$/);
 await page.locator("a.number[href*='login.rs']").first().click();

@@ -281,7 +281,7 @@ impl Engine for GitEngine {
     }
 
     async fn sweep(&self, _worker: &Worker, _running: &[Claim]) -> Result<()> {
-        // The dead have nothing but their refs, and whoever claims looks at these.
+        // The dead have nothing but their refs, and each claim looks at these.
         Ok(())
     }
 

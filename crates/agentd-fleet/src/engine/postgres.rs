@@ -133,7 +133,7 @@ impl PostgresEngine {
         Ok(Self { pool, dbos, repository, timing, url, beating })
     }
 
-    /// Returns when everything that was written so far is on disk, whoever has written it.
+    /// Returns when everything that was written so far is on disk, no matter who has written it.
     async fn keep(&self) -> Result<()> {
         // The log has one order: what is before this is there if this is.
         let keep = "WITH wait AS (SELECT set_config('synchronous_commit', 'on', true)) \

@@ -144,7 +144,7 @@ fn heavy_a_worker_without_a_free_slot_takes_what_the_dead_have_left() {
     });
 }
 
-/// What is told to a person, and a claim, is on disk before they are told.
+/// What people see, and a claim, is on disk before anyone sees it.
 #[test]
 fn heavy_a_crash_of_the_server_forgets_nothing_that_counts() {
     let Some(place) = Place::postgres() else { return };

@@ -169,7 +169,7 @@ pub(super) fn failed(carrier: &Carrier, id: &ChangeId, error: CommandError) -> C
     if !carrier.has_claimed() {
         return error;
     }
-    // What has failed is what comes next, whoever tries again.
+    // What has failed is what comes next, no matter who tries again.
     let before = carrier.carried();
     let carried = Carried {
         why: Line::new(&error.message),

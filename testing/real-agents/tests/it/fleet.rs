@@ -233,7 +233,7 @@ fn story(url: Option<&str>) {
             .filter_map(|prompt| Some(prompt.split_whitespace().next()?.to_owned()))
             .collect();
         assert_eq!(count(asked), count(ledger));
-        // Every answer of a model has the same price in tokens, whoever asks.
+        // Every answer of a model has the same price in tokens, no matter who asks.
         let answers = requests.iter().filter(|request| request.prompt.starts_with("agentd "));
         let answers = u64::try_from(answers.count()).unwrap();
         assert_eq!(state.total_tokens_out, answers * 50, "{:#?}", state.llm_calls);

@@ -45,7 +45,7 @@ export const expect = (pattern) => { expected = pattern; };
 const watch = (page) => {
   page.on("console", (message) => {
     if (expected?.test(message.text())) return;
-    if (["error", "warning"].includes(message.type())) wrong.push(`console on ${page.url()}: ${message.text()}`);
+    if (["error", "warning"].includes(message.type())) wrong.push(`console on ${page.url()}: ${message.text()} (${message.location().url})`);
   });
   page.on("pageerror", (error) => wrong.push(`an error on ${page.url()}: ${error}`));
   page.on("dialog", (dialog) => { wrong.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });

@@ -372,6 +372,7 @@ function follow() {
       if (source.readyState !== EventSource.CLOSED) return;
       stop();
       // The browser has given up; the viewer may come back.
+      refresh();
       setTimeout(start, 3000);
     });
     source.addEventListener("run", (event) => {
@@ -387,6 +388,12 @@ function follow() {
       last = event.lastEventId;
       refresh();
       if (isBoard) attend();
+    });
+    // The page itself says, or leads to, what became of it. A viewer that is still there may go on.
+    source.addEventListener("gone", () => {
+      stop();
+      refresh();
+      setTimeout(start, 3000);
     });
   };
   const stop = () => { source?.close(); source = null; };
@@ -464,6 +471,8 @@ async function reload(forced) {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
   if (!answer?.ok) {
     if (answer?.status === 401) connection("ended");
+    // It was discarded or renamed: the answer says what is known of that.
+    if (answer?.status === 404 && !all("form").some(isTyped)) location.reload();
     return;
   }
   // A change that was archived is at another place now.

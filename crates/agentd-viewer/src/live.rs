@@ -83,6 +83,8 @@ enum Message {
     Documents(Position),
     /// The board has changed, and has this mark now.
     Board(u64),
+    /// What was followed is not there anymore: the change is archived, renamed or discarded.
+    Gone,
 }
 
 struct Follower {
@@ -114,6 +116,8 @@ impl Follower {
         let mut messages = Vec::new();
         let mut left = CHUNK;
         if self.checks.is_multiple_of(DOCUMENTS_EVERY) {
+            // The directory that is held open moves with the change.
+            self.projects[1].change(self.change.id())?;
             let now = fingerprint(&self.projects, &self.change);
             if self.sent.mark.replace(now).is_some_and(|before| before != now) {
                 messages.push(Message::Documents(self.sent));
@@ -251,6 +255,12 @@ pub(super) fn change(
     stream(PAUSE, 1, move || follower.check())
 }
 
+/// The stream of events for the pages of a change that is not open anymore.
+pub(super) fn gone() -> Events<impl Stream<Item = Result<Event, Infallible>>> {
+    let events = futures_util::stream::once(async { Ok(event(Message::Gone)) });
+    Sse::new(events).keep_alive(KeepAlive::default())
+}
+
 /// The stream of events for the board; `from` is the mark of the one that is shown.
 pub(super) fn board(
     app: Arc<App>,
@@ -280,12 +290,16 @@ where
         waiting: VecDeque<Event>,
         /// How long to wait before the next check; not at all before the first.
         pause: Duration,
+        ended: bool,
     }
-    let now = Now { check, waiting: VecDeque::new(), pause: Duration::ZERO };
+    let now = Now { check, waiting: VecDeque::new(), pause: Duration::ZERO, ended: false };
     let events = futures_util::stream::unfold(now, move |mut now| async move {
         loop {
             if let Some(event) = now.waiting.pop_front() {
                 return Some((Ok(event), now));
+            }
+            if now.ended {
+                return None;
             }
             tokio::time::sleep(now.pause).await;
             let mut check = now.check;
@@ -294,12 +308,13 @@ where
                 let update = check();
                 (check, update, begun.elapsed())
             };
-            // The stream ends when the change is archived or removed.
             let (check, update, took) = tokio::task::spawn_blocking(checking).await.ok()?;
-            let Update { messages, more } = update.ok()?;
+            let ended = update.is_err();
+            let gone = |_| Update { messages: vec![Message::Gone], more: false };
+            let Update { messages, more } = update.unwrap_or_else(gone);
             let waiting = messages.into_iter().map(event).collect();
             let pause = if more { Duration::ZERO } else { pause.max(took * rest) };
-            now = Now { check, waiting, pause };
+            now = Now { check, waiting, pause, ended };
         }
     });
     Sse::new(events).keep_alive(KeepAlive::default())
@@ -316,6 +331,7 @@ fn event(message: Message) -> Event {
         Message::Board(mark) => {
             Event::default().event("documents").id(format!("{mark:016x}")).data("{}")
         }
+        Message::Gone => Event::default().event("gone").data("{}"),
     }
 }
 

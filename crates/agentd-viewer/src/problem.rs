@@ -33,6 +33,10 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "There is no such page.")
     }
 
+    pub(super) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), hints: Vec::new() }
     }

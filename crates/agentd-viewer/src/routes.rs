@@ -234,14 +234,17 @@ async fn comments(
 }
 
 async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> Answer {
+    let answer = page_where_it_is(&app, which.clone(), page, view).await;
+    or_archived(&app, &which, answer).await
+}
+
+async fn page_where_it_is(app: &Arc<App>, which: ChangeRef, page: String, view: View) -> Answer {
+    let app = Arc::clone(app);
     let format = match page.as_str() {
         "export.html" => Some(Format::Html),
         "export.md" => Some(Format::Markdown),
         _ => None,
     };
-    if let Some(archived) = archived_since(&app, &which).await? {
-        return Ok(Redirect::to(&format!("/archive/{archived}")).into_response());
-    }
     if let Some(format) = format {
         return exported(app, which, format).await;
     }
@@ -265,6 +268,18 @@ async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> A
         }
     })
     .await
+}
+
+/// An answer; or the way to where the change is by now, if it was archived before or while its
+/// page was made.
+async fn or_archived(app: &Arc<App>, which: &ChangeRef, answer: Answer) -> Answer {
+    match answer {
+        Err(problem) if problem.is_not_found() => match archived_since(app, which).await? {
+            Some(name) => Ok(Redirect::to(&format!("/archive/{name}")).into_response()),
+            None => Err(problem),
+        },
+        answer => answer,
+    }
 }
 
 /// Where a change is now that is not open anymore: its address leads there.
@@ -323,22 +338,21 @@ async fn part_of(
     name: String,
     view: View,
 ) -> Answer {
-    if let Some(archived) = archived_since(&app, &which).await? {
-        return Ok(Redirect::to(&format!("/archive/{archived}")).into_response());
-    }
-    html(move || match kind.as_str() {
+    let (here, change) = (Arc::clone(&app), which.clone());
+    let answer = html(move || match kind.as_str() {
         "specs" => {
             let spec = SpecId::new(&name).map_err(|_| Problem::not_found())?;
-            let subject = Subject::load(&app.project, which)?;
-            pages::document(&app, &subject, &ChangeFile::Spec(spec), &view)
+            let subject = Subject::load(&here.project, change)?;
+            pages::document(&here, &subject, &ChangeFile::Spec(spec), &view)
         }
         "runs" => {
             let run: RunName = name.parse().map_err(|_| Problem::not_found())?;
-            pages::run(&app, &Subject::load(&app.project, which)?, &run)
+            pages::run(&here, &Subject::load(&here.project, change)?, &run)
         }
         _ => Err(Problem::not_found()),
     })
-    .await
+    .await;
+    or_archived(&app, &which, answer).await
 }
 
 #[derive(Debug, Deserialize)]
@@ -358,11 +372,15 @@ async fn follow(
     let redactor = app.redactor.clone();
     let (projects, change) = blocking(move || {
         let home = app.project.home_of(&id);
-        let change = home.change(&id)?;
+        let change = home.change_if_open(&id)?;
         Ok(([app.project.clone(), home], change))
     })
     .await?;
-    Ok(live::change(projects, change, position, redactor).into_response())
+    Ok(match change {
+        Some(change) => live::change(projects, change, position, redactor).into_response(),
+        // It was still there when the page was made.
+        None => live::gone().into_response(),
+    })
 }
 
 async fn follow_board(

@@ -98,6 +98,25 @@ fn changed_document_is_reported() {
     until(&mut stream, "event: documents");
 }
 
+/// A page that was made just before its change was archived stood still, with a dead stream.
+#[test]
+fn archived_change_is_gone_for_its_page() {
+    let project = project();
+    let viewer = Viewer::start(&project);
+    let address = stream_of(&viewer, "/changes/add-oauth");
+    let mut open = follow(&viewer, &address, None);
+    until(&mut open, "text/event-stream");
+    let archived = project.root().join("agentd/archive");
+    std::fs::create_dir_all(&archived).unwrap();
+    let name = "2026-11-18-add-oauth";
+    std::fs::rename(project.change_dir(), archived.join(name)).unwrap();
+    until(&mut open, "event: gone");
+    until(&mut follow(&viewer, &address, None), "event: gone");
+    let page = viewer.get("/changes/add-oauth");
+    assert_eq!(page.status, 303);
+    assert_eq!(page.header("location"), Some(format!("/archive/{name}").as_str()));
+}
+
 /// The address of the stream of a page.
 fn stream_of(viewer: &Viewer, page: &str) -> String {
     let page = viewer.get(page).body;

@@ -16,6 +16,7 @@ mod create;
 mod entries;
 mod error;
 mod merge_driver;
+mod object_name;
 mod person;
 mod private;
 pub(crate) mod runnable;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use agentd_core::layout;
 
@@ -14,10 +16,12 @@ use super::entries::{
     read_sizes,
 };
 use super::error::GitError;
-use super::private::{ObjectKind, PrivateGitDir, as_path};
+use super::object_name::{ObjectFormat, ObjectKind};
+use super::private::{PrivateGitDir, as_path};
 use super::seen::Seen;
 use super::walk::{self, WalkEntry, WalkEntryKind, WalkInput, WalkResult};
 use super::{Git, is_hash};
+use crate::store::map_parallel;
 
 /// The largest file that git does not know and that is shown.
 const LARGEST_NEW: u64 = 1 << 20;
@@ -72,13 +76,17 @@ impl Git {
     pub(super) fn compare(&self, base: &str) -> Result<Comparison<'_>, GitError> {
         let mut seen_before = Seen::begin();
         seen_before.repository_of(&self.root);
-        let answers = self.ask_repository()?;
+        let (asked, answers) = (PrivateGitDir::ask(self)?, self.ask_repository()?);
         let base = self.commit_by_hash(base)?;
-        let private = PrivateGitDir::of(self)?;
-        // Git may have stumbled over what the check finds.
-        let why = |error| private.check().err().unwrap_or(error);
-        let repository = self.repository(&private, &base, answers).map_err(why)?;
-        let walked = self.walk(&private, &repository, seen_before)?;
+        let private = PrivateGitDir::create(self, asked)?;
+        let repository = self.repository(&private, &base, answers)?;
+        let (checked, walked) = thread::scope(|scope| {
+            let checking = scope.spawn(|| repository.check_trees(&private));
+            let walked = self.walk(&private, &repository, seen_before);
+            (checking.join(), walked)
+        });
+        checked.unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+        let walked = walked?;
         let mut plan = Plan::default();
         let mut seen = BTreeSet::new();
         self.compare_known(&private, &repository, &walked, &mut plan, &mut seen)?;
@@ -98,7 +106,6 @@ impl Git {
             plan.leave_out(more.as_bytes(), OmitReason::TooMany, None);
         }
         write(&private, self.top(), &base, &mut plan)?;
-        private.check()?;
         plan.left_out.sort_by(|a, b| (&a.why, &a.path).cmp(&(&b.why, &b.path)));
         let (left_out, unseen, seen) = (plan.left_out, plan.unseen, walked.seen);
         Ok(Comparison { private, base, left_out, unseen, seen })
@@ -173,41 +180,38 @@ impl Git {
                 plan.put.insert(found.path.clone(), (mode(found), content));
             }
         }
-        let mut places = Vec::new();
-        for (found, _) in &files {
-            places.push(content_of(private, &self.top, found)?);
-        }
-        let hashes = match private.hash(ObjectKind::Blob, places.iter().map(PathBuf::as_path)) {
-            Ok(hashes) => hashes,
-            Err(GitError::Failed { .. }) => {
-                // One that cannot be read must not stop the comparison of the others.
-                let can_read: Vec<bool> = places
-                    .iter()
-                    .map(|place| fs::File::open(self.top.join(place)).is_ok())
-                    .collect();
-                for ((found, _), _) in files.iter().zip(&can_read).filter(|(_, can)| !**can) {
-                    plan.leave_out(&found.path, OmitReason::Unreadable, Some(found.size));
-                }
-                let mut can = can_read.iter();
-                files.retain(|_| can.next() == Some(&true));
-                let mut can = can_read.iter();
-                places.retain(|_| can.next() == Some(&true));
-                private.hash(ObjectKind::Blob, places.iter().map(PathBuf::as_path))?
-            }
-            Err(error) => return Err(error),
-        };
+        let names = map_parallel(&files, |(found, _)| self.name_of(private.format(), found));
         let mut different = Vec::new();
-        for (((found, entry), hash), place) in files.into_iter().zip(hashes).zip(places) {
+        for ((found, entry), name) in files.into_iter().zip(names) {
+            let Some(name) = name? else {
+                // One that cannot be read must not stop the comparison of the others.
+                plan.leave_out(&found.path, OmitReason::Unreadable, Some(found.size));
+                continue;
+            };
             let mode = known_mode(found, entry, repository.settings.file_mode);
-            if hash != entry.hash && entry.is_file() {
+            if name != entry.hash && entry.is_file() {
                 different.push((found, entry));
-            } else if hash != entry.hash || mode != entry.mode {
-                plan.put.insert(found.path.clone(), (mode, place));
+            } else if name != entry.hash || mode != entry.mode {
+                let content = content_of(private, &self.top, found)?;
+                plan.put.insert(found.path.clone(), (mode, content));
             } else {
                 seen.insert(found.path.clone());
             }
         }
         self.compare_contents(private, repository, &different, plan, seen)
+    }
+
+    /// The name of the object that a file on the disk would be; none for one that cannot be read.
+    fn name_of(&self, format: ObjectFormat, found: &WalkEntry) -> Result<Option<String>, GitError> {
+        if self.tool.cancel.as_ref().is_some_and(|cancel| cancel.reason().is_some()) {
+            return Err(GitError::Interrupted { what: "reading the working tree".to_owned() });
+        }
+        let path = self.top.join(as_path(&found.path));
+        let name = match found.kind {
+            WalkEntryKind::File { .. } => format.name_of_file(&path),
+            WalkEntryKind::Link => format.name_of_link(&path),
+        };
+        Ok(name.ok())
     }
 
     /// Files whose bytes differ, perhaps only because git stores them in another form.
@@ -441,8 +445,7 @@ fn write(
     for (path, size) in named {
         plan.leave_out(&path, OmitReason::Binary, Some(size));
     }
-    let hashes = private
-        .hash(ObjectKind::StoredBlob, plan.put.values().map(|(_, place)| place.as_path()))?;
+    let hashes = private.store(plan.put.values().map(|(_, place)| place.as_path()))?;
     let mut lines = Vec::new();
     let mut line = |mode: &str, hash: &str, path: &[u8]| {
         lines.extend_from_slice(format!("{mode} {hash}\t").as_bytes());

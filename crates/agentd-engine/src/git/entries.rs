@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::convert::{Attributes, Settings};
 use super::error::GitError;
-use super::private::{ObjectKind, PrivateGitDir, as_path};
+use super::object_name::ObjectKind;
+use super::private::{PrivateGitDir, as_path};
 use super::status::{read_commit, records};
 use super::tool::StartedCall;
 use super::walk::{WalkEntry, WalkEntryKind};
@@ -37,6 +38,8 @@ pub(super) type Entries = BTreeMap<Vec<u8>, Entry>;
 /// What is known about the repository.
 pub(super) struct Repository {
     pub(super) base: Entries,
+    /// The trees that `base` was read from.
+    trees: BTreeSet<String>,
     /// What was committed since; none where nothing was.
     pub(super) head: Option<Entries>,
     pub(super) index: Entries,
@@ -59,6 +62,15 @@ impl Repository {
         self.lists().any(starts)
     }
 
+    /// Checks that the files of the commit are those that its hash means.
+    pub(super) fn check_trees(&self, private: &PrivateGitDir<'_>) -> Result<(), GitError> {
+        let trees: Vec<_> = self.trees.iter().map(|tree| (ObjectKind::Tree, &**tree)).collect();
+        for some in trees.chunks(OBJECTS_AT_ONCE) {
+            private.objects(some)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn lists(&self) -> impl Iterator<Item = &Entries> {
         [&self.base, &self.index].into_iter().chain(&self.head)
     }
@@ -77,7 +89,7 @@ impl Git {
     }
 
     /// Reads it, and makes the index of `private` that of the commit. Whether all of it matches the hash
-    /// of the commit is known after [`PrivateGitDir::check`].
+    /// of the commit is known after [`Repository::check_trees`].
     pub(super) fn repository(
         &self,
         private: &PrivateGitDir<'_>,
@@ -95,17 +107,14 @@ impl Git {
         let head_files = head.map(|head| list(private, &head)).transpose()?;
         let (base_entries, trees) = read_list(&base_files.run()?.stdout);
         // What is not compared may say what it likes.
-        let trees = trees.iter().filter(|(path, _)| self.leads_to_ours(path));
-        let trees: BTreeSet<&str> = trees.map(|(_, hash)| hash.as_str()).chain([&*tree]).collect();
-        let trees: Vec<_> = trees.into_iter().map(|tree| (ObjectKind::Tree, tree)).collect();
-        for some in trees.chunks(OBJECTS_AT_ONCE) {
-            private.objects(some)?;
-        }
+        let trees = trees.into_iter().filter(|(path, _)| self.leads_to_ours(path));
+        let trees = trees.map(|(_, hash)| hash).chain([tree]).collect();
         let head = head_files.map(|files| Ok::<_, GitError>(read_list(&files.run()?.stdout).0));
         let (index, skipped) = read_index(&answers.files.run()?.stdout);
         let settings = Settings::read(&answers.settings.run()?.stdout);
         indexed.run()?;
-        Ok(Repository { base: base_entries, head: head.transpose()?, index, skipped, settings })
+        let (base, head) = (base_entries, head.transpose()?);
+        Ok(Repository { base, trees, head, index, skipped, settings })
     }
 
     /// Whether a directory is in the project or above it, and does not belong to agentd's changes.

@@ -4,7 +4,6 @@
 //! repository nothing but its objects. So nothing in `.git` has a say in what is
 //! shown: no bits in the index, no excludes, no filters, no replaced commits.
 
-use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::error::GitError;
+use super::object_name::{ObjectFormat, ObjectKind};
 use super::status::{os, path_line};
 use super::tool::{Call, StartedCall};
 use super::{Git, is_hash};
@@ -23,9 +23,6 @@ const FILE_MODE: u32 = 0o600;
 /// The most that is read of objects and hashes at a time.
 const MOST_BYTES: usize = 256 << 20;
 
-/// How many bytes of objects may wait to be compared with their names.
-const MOST_UNCHECKED: usize = 64 << 20;
-
 /// The git directory, removed when this is dropped.
 pub(super) struct PrivateGitDir<'g> {
     git: &'g Git,
@@ -35,51 +32,39 @@ pub(super) struct PrivateGitDir<'g> {
     files: OutsideDir,
     /// Where the objects of the repository are, in the form that git expects.
     objects: OsString,
+    /// How the repository names its objects.
+    format: ObjectFormat,
     last_file: AtomicU32,
-    /// Objects that were read and not yet compared with their names.
-    unchecked: RefCell<Vec<Unchecked>>,
-    unchecked_bytes: Cell<usize>,
-}
-
-/// An object, and the file with its content.
-struct Unchecked {
-    kind: ObjectKind,
-    name: String,
-    file: PathBuf,
 }
 
 impl<'g> PrivateGitDir<'g> {
-    /// Creates one for a repository, where no other user can write.
-    pub(super) fn of(git: &'g Git) -> Result<Self, GitError> {
+    /// Asks what [`PrivateGitDir::create`] needs to know of a repository.
+    pub(super) fn ask(git: &Git) -> Result<StartedCall<'_>, GitError> {
         let questions = ["--show-object-format", "--git-path", "objects"];
-        let output = git.call("rev-parse").args(questions).run()?.stdout;
+        git.call("rev-parse").args(questions).begin()
+    }
+
+    /// Creates one for a repository, where no other user can write.
+    pub(super) fn create(git: &'g Git, asked: StartedCall<'_>) -> Result<Self, GitError> {
+        let output = asked.run()?.stdout;
         // The path comes last: there may be a line end in it.
         let end = output.iter().position(|byte| *byte == b'\n').unwrap_or(output.len());
         let (format, objects) = output.split_at(end);
         let objects = path_line(objects.get(1..).unwrap_or_default()).unwrap_or_default();
         let objects = git.root.join(objects);
-        let format = String::from_utf8_lossy(format).into_owned();
+        let format = ObjectFormat::read(&String::from_utf8_lossy(format))?;
         let failed = |source| GitError::Path { path: std::env::temp_dir(), source };
         let temporary = TemporaryDir::create("git").map_err(failed)?;
         let dir = temporary.dir().clone();
         let files = dir.create_dir("files", PRIVATE).map_err(failed)?;
         let objects = OsString::from_vec(quoted(objects.as_os_str().as_bytes()));
         let last_file = AtomicU32::new(0);
-        let private = Self {
-            git,
-            _temporary: temporary,
-            dir,
-            files,
-            objects,
-            last_file,
-            unchecked: RefCell::default(),
-            unchecked_bytes: Cell::default(),
-        };
-        private.fill(&format).map_err(|source| private.failed(source))?;
+        let private = Self { git, _temporary: temporary, dir, files, objects, format, last_file };
+        private.fill().map_err(|source| private.failed(source))?;
         Ok(private)
     }
 
-    fn fill(&self, format: &str) -> io::Result<()> {
+    fn fill(&self) -> io::Result<()> {
         for dir in ["objects", "refs", "info"] {
             self.dir.create_dir(dir, PRIVATE)?;
         }
@@ -88,10 +73,10 @@ impl<'g> PrivateGitDir<'g> {
         let mut config = "[core]\nbare = true\nattributesFile = /dev/null\ncommitGraph = false\n\
              multiPackIndex = false\n"
             .to_owned();
-        config.push_str(&match format {
-            "sha1" => "repositoryFormatVersion = 0\n".to_owned(),
-            other => {
-                format!("repositoryFormatVersion = 1\n[extensions]\nobjectFormat = {other}\n")
+        config.push_str(match self.format {
+            ObjectFormat::Sha1 => "repositoryFormatVersion = 0\n",
+            ObjectFormat::Sha256 => {
+                "repositoryFormatVersion = 1\n[extensions]\nobjectFormat = sha256\n"
             }
         });
         self.dir.create_file("config", config.as_bytes(), FILE_MODE)
@@ -130,28 +115,24 @@ impl<'g> PrivateGitDir<'g> {
             .map_err(|source| self.failed(source))
     }
 
-    /// Writes a file for [`PrivateGitDir::hash`].
+    /// How the repository names its objects.
+    pub(super) fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
+    /// Writes a file for [`PrivateGitDir::store`].
     pub(super) fn file(&self, content: &[u8]) -> Result<PathBuf, GitError> {
         let name = self.last_file.fetch_add(1, Ordering::Relaxed).to_string();
         self.files.create_file(&name, content, FILE_MODE).map_err(|source| self.failed(source))?;
         Ok(self.files.path().join(name))
     }
 
-    /// The hashes of files as they are, in order; paths are from the top of the checkout.
-    pub(super) fn hash<'p>(
+    /// Stores files as they are, for the diff, and returns the names of their objects, in order; paths
+    /// are from the top of the checkout.
+    pub(super) fn store<'p>(
         &self,
-        kind: ObjectKind,
         paths: impl IntoIterator<Item = &'p Path>,
     ) -> Result<Vec<String>, GitError> {
-        self.begin_hash(kind, paths)?.map_or_else(|| Ok(Vec::new()), Hashing::finish)
-    }
-
-    /// Starts to hash files; none if there are none.
-    fn begin_hash<'p>(
-        &self,
-        kind: ObjectKind,
-        paths: impl IntoIterator<Item = &'p Path>,
-    ) -> Result<Option<Hashing<'_>>, GitError> {
         let mut input = Vec::new();
         let mut count = 0;
         for path in paths {
@@ -160,19 +141,24 @@ impl<'g> PrivateGitDir<'g> {
             count += 1;
         }
         if count == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let call = self.alone("hash-object").args(match kind {
-            ObjectKind::StoredBlob => ["-w", "-t", "blob"],
-            ObjectKind::Blob => ["--literally", "-t", "blob"],
-            ObjectKind::Tree => ["--literally", "-t", "tree"],
-            ObjectKind::Commit => ["--literally", "-t", "commit"],
-        });
-        let call = call.args(["--no-filters", "--stdin-paths"]).input(input);
-        Ok(Some(Hashing { call: call.at_most(MOST_BYTES).begin()?, count }))
+        let call =
+            self.alone("hash-object").args(["-w", "-t", "blob", "--no-filters", "--stdin-paths"]);
+        let output = call.input(input).at_most(MOST_BYTES).run()?;
+        let hashes: Vec<String> = output.text().lines().map(str::to_owned).collect();
+        if hashes.len() == count && hashes.iter().all(|hash| is_hash(hash)) {
+            return Ok(hashes);
+        }
+        Err(GitError::Failed {
+            what: "git hash-object".to_owned(),
+            code: output.code,
+            output: format!("{} answers for {count} files", hashes.len()),
+        })
     }
 
-    /// Reads objects. Nothing that was made from them counts before [`PrivateGitDir::check`].
+    /// Reads objects, and checks that each is what its name says: git does not, and anyone who can write
+    /// to the repository can write to their files.
     pub(super) fn objects(&self, names: &[(ObjectKind, &str)]) -> Result<Vec<Vec<u8>>, GitError> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -183,86 +169,18 @@ impl<'g> PrivateGitDir<'g> {
         let mut rest = output.stdout.as_slice();
         let mut contents = Vec::new();
         for (kind, name) in names {
-            let (content, more) = read_object(rest, name).ok_or_else(|| damaged(name))?;
-            let (name, file) = ((*name).to_owned(), self.file(content)?);
-            self.unchecked.borrow_mut().push(Unchecked { kind: *kind, name, file });
-            self.unchecked_bytes.update(|bytes| bytes + content.len());
+            let (content, more) = read_object(rest, name)
+                .filter(|(content, _)| self.format.name(*kind, content) == *name)
+                .ok_or_else(|| GitError::Damaged { object: (*name).to_owned() })?;
             contents.push(content.to_vec());
             rest = more;
         }
-        if self.unchecked_bytes.get() > MOST_UNCHECKED {
-            self.check()?;
-        }
         Ok(contents)
-    }
-
-    /// Checks that each object that was read is what its name says: git does not, and anyone who can
-    /// write to the repository can write to their files. All of them at once, since a process for
-    /// each question would take longer than the hashing.
-    pub(super) fn check(&self) -> Result<(), GitError> {
-        let unchecked = self.unchecked.take();
-        self.unchecked_bytes.set(0);
-        let mut started = Vec::new();
-        for kind in [ObjectKind::Blob, ObjectKind::Tree, ObjectKind::Commit] {
-            let of_kind: Vec<&Unchecked> = unchecked.iter().filter(|it| it.kind == kind).collect();
-            let hashing = self.begin_hash(kind, of_kind.iter().map(|it| it.file.as_path()))?;
-            started.extend(hashing.map(|hashing| (of_kind, hashing)));
-        }
-        for (objects, hashing) in started {
-            let hashes = hashing.finish()?;
-            if let Some((object, _)) =
-                objects.iter().zip(hashes).find(|(it, hash)| it.name != *hash)
-            {
-                return Err(damaged(&object.name));
-            }
-        }
-        for name in unchecked.iter().filter_map(|it| it.file.file_name()) {
-            let _ = self.files.remove(name);
-        }
-        Ok(())
     }
 
     fn failed(&self, source: io::Error) -> GitError {
         GitError::Path { path: self.dir.path().to_owned(), source }
     }
-}
-
-fn damaged(name: &str) -> GitError {
-    GitError::Damaged { object: name.to_owned() }
-}
-
-/// Files that are being hashed.
-struct Hashing<'c> {
-    call: StartedCall<'c>,
-    count: usize,
-}
-
-impl Hashing<'_> {
-    fn finish(self) -> Result<Vec<String>, GitError> {
-        let output = self.call.run()?;
-        let hashes: Vec<String> = output.text().lines().map(str::to_owned).collect();
-        if hashes.len() == self.count && hashes.iter().all(|hash| is_hash(hash)) {
-            return Ok(hashes);
-        }
-        Err(GitError::Failed {
-            what: "git hash-object".to_owned(),
-            code: output.code,
-            output: format!("{} answers for {} files", hashes.len(), self.count),
-        })
-    }
-}
-
-/// The kind of object that a file is hashed as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectKind {
-    /// The content of a file, which the diff needs.
-    StoredBlob,
-    /// The content of a file.
-    Blob,
-    /// The entries of a directory.
-    Tree,
-    /// A commit.
-    Commit,
 }
 
 /// Reads one answer of `git cat-file --batch`: the content, and what follows.

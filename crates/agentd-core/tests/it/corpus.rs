@@ -62,16 +62,15 @@ fn path_line() -> impl Strategy<Value = Line> {
     "[a-z]{2,6}(/[a-z_]{1,6}){0,2}".prop_map(|path| Line::new(&format!("src/{path}")))
 }
 
-fn slug() -> impl Strategy<Value = String> {
-    "[a-z0-9][a-z0-9-]{0,12}"
-}
+/// Once in thousands of texts there is the name of a device on Windows, which is no id.
+const SLUG: &str = "[a-z0-9][a-z0-9-]{0,12}";
 
 fn change_id() -> impl Strategy<Value = ChangeId> {
-    slug().prop_map(|id| ChangeId::new(&id).unwrap())
+    SLUG.prop_filter_map("reserved", |id| ChangeId::new(&id).ok())
 }
 
 fn spec_id() -> impl Strategy<Value = SpecId> {
-    slug().prop_map(|id| SpecId::new(&id).unwrap())
+    SLUG.prop_filter_map("reserved", |id| SpecId::new(&id).ok())
 }
 
 fn stamp() -> impl Strategy<Value = Stamp> {

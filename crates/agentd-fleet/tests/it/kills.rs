@@ -187,7 +187,8 @@ fn heavy_killed_machines_over_postgres() {
     let Some(server) = Server::start() else { return };
     let mut world = World::new(Some(server.url()));
     let plan = if bars() {
-        (world.patience, world.call_ms) = (14, 1000);
+        // Long enough for all the kills to come before the last change is done, on a fast machine, too.
+        (world.patience, world.call_ms) = (14, 2500);
         // `AGENTD_BARS=8` is a fifth of it.
         let size = std::env::var("AGENTD_BARS").ok().and_then(|text| text.parse().ok());
         let size: usize = size.filter(|size| *size > 1).unwrap_or(40);
@@ -198,7 +199,7 @@ fn heavy_killed_machines_over_postgres() {
             kills: size,
             server_kills: size.div_ceil(8),
             freezes: size.div_ceil(8),
-            every: Duration::from_secs(8),
+            every: Duration::from_secs(6),
             within: Duration::from_mins(50),
         }
     } else {

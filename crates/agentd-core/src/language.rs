@@ -80,14 +80,20 @@ impl Topic {
 #[derive(Debug)]
 struct Entry {
     word: &'static str,
-    /// Its second byte where that is an ASCII letter, which rules out most of the entries at once.
+    /// Its second byte if that is ASCII, which rules out most of the entries at once.
     second: Option<u8>,
     kind: Kind,
 }
 
 impl Entry {
+    /// Whether a token with this second byte may be the word, or begin it.
     fn has_second(&self, of_token: Option<u8>) -> bool {
-        self.second.is_none() || of_token.is_none() || self.second == of_token
+        match (self.second, of_token) {
+            (None, _) => true,
+            // "a few" begins with the whole token "a".
+            (Some(second), None) => !IN_WORDS[usize::from(second)],
+            (Some(second), Some(of_token)) => second == of_token,
+        }
     }
 }
 
@@ -124,7 +130,7 @@ impl Words {
         };
         let word = beginning.unwrap_or(word);
         let Some(first) = word.chars().next() else { return };
-        let second = word.as_bytes().get(1).copied().filter(u8::is_ascii_lowercase);
+        let second = word.as_bytes().get(1).copied().filter(u8::is_ascii);
         let entry = Entry { word, second, kind };
         match ascii_index(first) {
             Some(index) => self.ascii[index].push(entry),
@@ -148,6 +154,8 @@ fn ascii_index(c: char) -> Option<usize> {
 struct Tables {
     /// By topic, in the order of their variants.
     topics: [Words; Topic::ALL.len()],
+    /// The topics of the words that start with two letters, in lower case.
+    beginnings: [[Topics; SECONDS]; 26],
     /// English headings by those of other languages, in lower case.
     headings: HashMap<String, &'static str>,
     /// The words of other languages that begin steps, by their first letter, the longest first.
@@ -189,8 +197,12 @@ impl Keyword {
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    let mut tables =
-        Tables { topics: Default::default(), headings: HashMap::new(), keywords: HashMap::new() };
+    let mut tables = Tables {
+        topics: Default::default(),
+        beginnings: [[Topics(0); SECONDS]; 26],
+        headings: HashMap::new(),
+        keywords: HashMap::new(),
+    };
     for file in FILES {
         let mut section = "";
         for line in file.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
@@ -216,8 +228,59 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     for keywords in tables.keywords.values_mut() {
         keywords.sort_by_key(|keyword| std::cmp::Reverse(keyword.word.len()));
     }
+    for (topic, _) in Topic::ALL {
+        let first_letters = tables.beginnings.iter_mut().zip(&tables.topics[topic as usize].ascii);
+        for (seconds, entries) in first_letters {
+            for entry in entries {
+                let bit = 1 << topic as u16;
+                match entry.second {
+                    None => seconds.iter_mut().for_each(|topics| topics.0 |= bit),
+                    Some(second) => {
+                        seconds[column(Some(second))].0 |= bit;
+                        seconds[ANY_SECOND].0 |= bit;
+                        if !IN_WORDS[usize::from(second)] {
+                            seconds[NO_SECOND].0 |= bit;
+                        }
+                    }
+                }
+            }
+        }
+    }
     tables
 });
+
+/// Some of the topics.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Topics(u16);
+
+impl Topics {
+    pub(crate) fn has(self, topic: Topic) -> bool {
+        self.0 & (1 << topic as u16) != 0
+    }
+}
+
+/// What the second byte of a token may be: a letter, another byte of ASCII, none, or anything else.
+const SECONDS: usize = 29;
+const NO_LETTER: usize = 26;
+const NO_SECOND: usize = 27;
+const ANY_SECOND: usize = 28;
+
+fn column(second: Option<u8>) -> usize {
+    match second {
+        Some(letter @ b'a'..=b'z') => usize::from(letter - b'a'),
+        Some(byte) if byte.is_ascii() => NO_LETTER,
+        Some(_) => ANY_SECOND,
+        None => NO_SECOND,
+    }
+}
+
+/// The topics of which a token may have a word, by its first two bytes: most tokens have none, and
+/// need no closer look.
+pub(crate) fn topics(token: &str) -> Topics {
+    let mut bytes = token.bytes().map(|byte| byte.to_ascii_lowercase());
+    let Some(first @ b'a'..=b'z') = bytes.next() else { return Topics(u16::MAX) };
+    TABLES.beginnings[usize::from(first - b'a')][column(bytes.next())]
+}
 
 /// A word of a topic in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,6 +337,12 @@ pub(crate) fn find(topic: Topic, lower: &str, rest: &str, from: usize) -> Option
 /// How many bytes of a text a phrase in lower case takes, if the text starts with it, in any case; if
 /// it is `open`, its last word may go on.
 fn phrase_len(text: &str, phrase: &str, open: bool) -> Option<usize> {
+    // Most texts differ from most phrases within a few plain letters.
+    let same = |(one, other): &(u8, u8)| one.to_ascii_lowercase() == *other;
+    let after = text.bytes().zip(phrase.bytes()).find(|pair| !same(pair));
+    if after.is_some_and(|(one, other)| one.is_ascii() && other.is_ascii()) {
+        return None;
+    }
     let mut expected = phrase.chars();
     let mut rest = text.chars();
     while !expected.as_str().is_empty() {
@@ -297,9 +366,16 @@ pub(crate) fn first(topic: Topic, text: &str) -> Option<&'static str> {
 /// spaces, the first.
 pub(crate) fn all(topic: Topic, text: &str) -> impl Iterator<Item = Found> {
     tokens(text).flat_map(move |(start, token)| {
-        let lower = token.to_lowercase();
+        let mut lower = String::new();
+        let possible = topics(token).has(topic);
+        if possible {
+            lower_into(token, &mut lower);
+        }
         let mut from = 0;
         std::iter::from_fn(move || {
+            if !possible {
+                return None;
+            }
             let found = find(topic, &lower, &text[start..], from)?;
             from = found.start + found.len.max(1);
             Some(Found { start: start + found.start, ..found })
@@ -307,13 +383,35 @@ pub(crate) fn all(topic: Topic, text: &str) -> impl Iterator<Item = Found> {
     })
 }
 
+/// Puts a token into lower case, into a text that is used again and again.
+pub(crate) fn lower_into(token: &str, lower: &mut String) {
+    lower.clear();
+    if token.is_ascii() {
+        lower.push_str(token);
+        lower.make_ascii_lowercase();
+    } else {
+        lower.push_str(&token.to_lowercase());
+    }
+}
+
+/// Which bytes of ASCII belong to words.
+static IN_WORDS: [bool; 256] = {
+    let mut known = [false; 256];
+    let mut b = 0_u8;
+    while b.is_ascii() {
+        known[b as usize] = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_');
+        b += 1;
+    }
+    known
+};
+
 /// The words of a text with their places; hyphens and slashes hold a word together. A run of a
 /// script without spaces is one token.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let bytes = text.as_bytes();
     // Letters beyond ASCII are distinguished from dashes and quotes; the rest needs no decoding.
     let letter = move |at: usize| match bytes[at] {
-        b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_') => (1, false),
+        b if IN_WORDS[usize::from(b)] => (1, false),
         b if b.is_ascii() => (0, false),
         _ => text
             .get(at..)
@@ -441,6 +539,20 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn every_word_is_in_the_topics_of_its_first_letters() {
+        for (topic, name) in Topic::ALL {
+            let words = &TABLES.topics[topic as usize];
+            let entries = words.ascii.iter().flatten().chain(words.others.values().flatten());
+            for Entry { word, .. } in entries {
+                let token = tokens(word).next().map_or("", |(_, token)| token);
+                assert!(topics(token).has(topic), "{name}: {word}");
+                assert!(topics(&token.to_uppercase()).has(topic), "{name}: {word}");
+            }
+        }
+        assert!(!topics("xq").has(Topic::Vague));
     }
 
     #[test]

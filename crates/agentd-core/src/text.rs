@@ -28,7 +28,11 @@ impl Line {
         // Most texts are one line already.
         let trimmed = text.trim_matches(' ');
         let ascii = trimmed.bytes().fold(true, |plain, b| plain & (b' '..=b'~').contains(&b));
-        let plain = ascii && memchr::memmem::find(trimmed.as_bytes(), b"  ").is_none();
+        // Neighbors are compared for the same reason: texts are short, and searching has a price of
+        // its own.
+        let pairs = trimmed.as_bytes().iter().zip(trimmed.as_bytes().get(1..).unwrap_or_default());
+        let is_space = |b: &u8| u8::from(*b == b' ');
+        let plain = ascii && pairs.fold(0, |two, (a, b)| two | (is_space(a) & is_space(b))) == 0;
         if plain {
             return Self(trimmed.to_owned());
         }

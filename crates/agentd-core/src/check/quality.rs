@@ -2,6 +2,7 @@
 //! HIGH, and each names the word that it stumbled over.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 
@@ -34,27 +35,29 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
             continue;
         }
         // Names in backticks are not prose.
-        in_code ^= memchr::memchr_iter(b'`', &body.as_bytes()[scanned..start]).count() % 2 == 1;
+        in_code ^= body.as_bytes()[scanned..start].iter().fold(false, |odd, b| odd ^ (*b == b'`'));
         scanned = start;
         if in_code {
             continue;
         }
-        lower.clear();
-        if word.is_ascii() {
-            lower.push_str(word);
-            lower.make_ascii_lowercase();
-        } else {
-            lower.extend(word.chars().flat_map(char::to_lowercase));
+        observable = observable || word.starts_with(char::is_numeric);
+        let topics = language::topics(word);
+        let may_oblige = !obliged && topics.has(Topic::Obligation);
+        let may_be_observable = !observable && topics.has(Topic::Observable);
+        let may_be_vague = topics.has(Topic::Vague);
+        if may_oblige || may_be_observable || may_be_vague {
+            language::lower_into(word, &mut lower);
         }
         let rest = &body[start..];
-        obliged = obliged || language::find(Topic::Obligation, &lower, rest, 0).is_some();
-        observable = observable
-            || word.starts_with(char::is_numeric)
-            || language::find(Topic::Observable, &lower, rest, 0).is_some();
-        for vague in vague(previous, &lower, rest) {
-            let at = body_start + start + vague.start;
-            let message = format!("`{}` can mean anything in {}", vague.word, requirement.id);
-            found.push(rules::VAGUE_WORD.at(Span::new(at, at + vague.len), message));
+        obliged |= may_oblige && language::find(Topic::Obligation, &lower, rest, 0).is_some();
+        observable |=
+            may_be_observable && language::find(Topic::Observable, &lower, rest, 0).is_some();
+        if may_be_vague {
+            for vague in vague(previous, &lower, rest) {
+                let at = body_start + start + vague.start;
+                let message = format!("`{}` can mean anything in {}", vague.word, requirement.id);
+                found.push(rules::VAGUE_WORD.at(Span::new(at, at + vague.len), message));
+            }
         }
         previous = word;
     }
@@ -70,7 +73,7 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
 
 /// The comments of a text, which require nothing.
 fn comments(text: &str) -> Vec<Span> {
-    if memmem::find(text.as_bytes(), b"<!--").is_none() {
+    if memchr::memchr(b'<', text.as_bytes()).is_none() {
         return Vec::new();
     }
     Outline::scan(text).comments
@@ -91,13 +94,14 @@ fn vague(previous: &str, lower: &str, rest: &str) -> impl Iterator<Item = Found>
 /// Words that say that something is still to be said.
 const OPEN: [&str; 4] = ["TBD", "TODO", "FIXME", "XXX"];
 
+static MARKS: LazyLock<Vec<memmem::Finder<'_>>> = LazyLock::new(|| {
+    OPEN.iter().chain(&["???"]).map(|mark| memmem::Finder::new(mark.as_bytes())).collect()
+});
+
 /// TBD, TODO and their like.
 pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>) {
     // Hardly any text has one, and looking for the bytes is quicker than for words.
-    if !["TBD", "TODO", "FIXME", "XXX", "???"]
-        .iter()
-        .any(|mark| memmem::find(text.as_bytes(), mark.as_bytes()).is_some())
-    {
+    if MARKS.iter().all(|mark| mark.find(text.as_bytes()).is_none()) {
         return;
     }
     for (start, word) in tokens(text) {
@@ -119,8 +123,10 @@ pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>)
 pub fn vague_words(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut previous = "";
+    let mut lower = String::new();
     for (start, word) in tokens(text) {
-        for known in vague(previous, &word.to_lowercase(), &text[start..]) {
+        language::lower_into(word, &mut lower);
+        for known in vague(previous, &lower, &text[start..]) {
             if !found.contains(&known.word) {
                 found.push(known.word);
             }
@@ -153,13 +159,17 @@ pub fn open_points(text: &str) -> Vec<&'static str> {
 pub(super) fn is_unhappy(scenario: &Scenario) -> bool {
     let texts = std::iter::once(scenario.name.as_str())
         .chain(scenario.steps.iter().map(|s| s.text.as_str()));
+    let mut lower = String::new();
     texts.into_iter().any(|text| {
         tokens(text).any(|(start, word)| {
             let http_error = word.len() == 3
                 && word.starts_with(['4', '5'])
                 && word.bytes().all(|b| b.is_ascii_digit());
-            http_error
-                || language::find(Topic::Unhappy, &word.to_lowercase(), &text[start..], 0).is_some()
+            let mut fails = || {
+                language::lower_into(word, &mut lower);
+                language::find(Topic::Unhappy, &lower, &text[start..], 0).is_some()
+            };
+            http_error || (language::topics(word).has(Topic::Unhappy) && fails())
         })
     })
 }

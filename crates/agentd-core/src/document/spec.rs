@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
@@ -152,7 +151,7 @@ impl Step {
     pub fn new(keyword: Keyword, text: &str) -> Self {
         let mut text = Cow::Borrowed(text);
         // Hardly any text has stars, and every step of a spec comes through here.
-        while memmem::find(text.as_bytes(), b"**").is_some()
+        while memchr::memchr(b'*', text.as_bytes()).is_some()
             && let Some(bold) = BOLD_KEYWORDS.iter().find(|bold| text.contains(**bold))
         {
             text = Cow::Owned(text.replace(bold, bold.trim_matches('*')));

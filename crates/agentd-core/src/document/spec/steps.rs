@@ -29,65 +29,71 @@ pub(super) fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {
             .or_else(|| bare.strip_prefix("* "))
             .or_else(|| bare.strip_prefix("+ "));
         let indented = line.starts_with([' ', '\t']);
-        let mut found = steps_of(bullet.unwrap_or(bare));
-        if found.is_empty() && (bullet.is_some() || !indented) {
-            found.extend(translated_step(bullet.unwrap_or(bare)));
+        let before = steps.len();
+        steps_of(bullet.unwrap_or(bare), &mut steps);
+        if steps.len() > before {
+            continue;
         }
-        if found.is_empty() && bullet.is_none() && indented {
+        if bullet.is_some() || !indented {
+            steps.extend(translated_step(bullet.unwrap_or(bare)));
+        } else if let Some(last) = steps.last_mut() {
             // A wrapped bullet continues, indented.
-            if let Some(last) = steps.last_mut() {
-                *last = Step::new(last.keyword, &format!("{} {bare}", last.text));
-            }
+            *last = Step::new(last.keyword, &format!("{} {bare}", last.text));
         }
-        steps.extend(found);
     }
     if steps.is_empty() {
-        steps = steps_of(name.as_str());
+        steps_of(name.as_str(), &mut steps);
     }
     let (place, section) = (Uncompared(part.heading.span), Uncompared(part.span));
     Some(Scenario { name, steps, place, section })
 }
 
-/// The steps in one line: usually one, two in the one-line form `WHEN … THEN …`.
-fn steps_of(line: &str) -> Vec<Step> {
+/// Adds the steps in one line: usually one, two in the one-line form `WHEN … THEN …`.
+fn steps_of(line: &str, steps: &mut Vec<Step>) {
+    let Some((keyword, mut from)) = first_step(line) else { return };
     let bold = line.starts_with("**");
-    let mut found: Vec<(Keyword, usize, usize)> = Vec::new();
-    for keyword in [Keyword::Given, Keyword::When, Keyword::Then, Keyword::And] {
-        let word = keyword.label();
-        let at_start = if bold { line[2..].get(..word.len()) } else { line.get(..word.len()) };
-        if at_start.is_some_and(|start| start.eq_ignore_ascii_case(word)) {
-            let after = word.len() + if bold { 2 } else { 0 };
-            let rest = &line[after..];
-            let behind = if bold {
-                rest.strip_prefix("**").or_else(|| rest.strip_prefix(":**"))
-            } else {
-                Some(rest)
-            };
-            // `whenever` is no WHEN, and prose that merely starts with a small `then` is no step.
-            let whole = behind.is_some_and(|b| b.is_empty() || b.starts_with([' ', ':', '\t']));
-            if whole && (bold || at_start == Some(word)) {
-                found.push((keyword, 0, line.len() - behind.unwrap_or_default().len()));
-            }
-        }
-    }
-    if found.is_empty() {
-        return Vec::new();
-    }
-    if matches!(found[0].0, Keyword::Given | Keyword::When) {
+    let mut last = keyword;
+    if matches!(keyword, Keyword::Given | Keyword::When) {
         let inside = if bold { [" **WHEN** ", " **THEN** "] } else { [" WHEN ", " THEN "] };
         for (keyword, word) in [Keyword::When, Keyword::Then].into_iter().zip(inside) {
-            let from = found.last().map_or(0, |last| last.2);
-            if let Some(at) = memmem::find(&line.as_bytes()[from..], word.as_bytes()) {
-                found.push((keyword, from + at, from + at + word.len()));
+            let rest = &line[from..];
+            // Hardly any line has two steps, and this is quicker than looking for the word.
+            if bold && memchr::memchr(b'*', rest.as_bytes()).is_none() {
+                break;
+            }
+            if let Some(at) = memmem::find(rest.as_bytes(), word.as_bytes()) {
+                steps.push(Step::new(last, &rest[..at]));
+                (last, from) = (keyword, from + at + word.len());
             }
         }
     }
-    let mut steps = Vec::new();
-    for (i, &(keyword, _, text_start)) in found.iter().enumerate() {
-        let end = found.get(i + 1).map_or(line.len(), |next| next.1);
-        steps.push(Step::new(keyword, &line[text_start..end]));
+    steps.push(Step::new(last, &line[from..]));
+}
+
+/// The keyword that a line starts with, and where its text starts.
+fn first_step(line: &str) -> Option<(Keyword, usize)> {
+    let stars = if line.starts_with("**") { 2 } else { 0 };
+    let keyword = match line.as_bytes().get(stars)?.to_ascii_uppercase() {
+        b'G' => Keyword::Given,
+        b'W' => Keyword::When,
+        b'T' => Keyword::Then,
+        b'A' => Keyword::And,
+        _ => return None,
+    };
+    let word = keyword.label();
+    let at_start = line.get(stars..stars + word.len())?;
+    if !at_start.eq_ignore_ascii_case(word) || (stars == 0 && at_start != word) {
+        // Prose that merely starts with a small `then` is no step.
+        return None;
     }
-    steps
+    let rest = &line[stars + word.len()..];
+    let behind = match stars {
+        0 => rest,
+        _ => rest.strip_prefix("**").or_else(|| rest.strip_prefix(":**"))?,
+    };
+    // `WHENEVER` is no WHEN.
+    let whole = behind.is_empty() || behind.starts_with([' ', ':', '\t']);
+    whole.then(|| (keyword, line.len() - behind.len()))
 }
 
 /// A step that starts with the word of another language. Without stars around it, a small letter makes

@@ -187,6 +187,8 @@ fn with_code(project: &Path, like: &str) -> Result<String> {
     // All of the project, so that nothing else is new.
     git(&["add", "."])?;
     git(&["commit", "-q", "-m", "start"])?;
+    // Packed, as every clone is: thousands of loose directories would measure git.
+    git(&["gc", "-q"])?;
     let base = git(&["rev-parse", "HEAD"])?;
     fs::write(
         &file,

@@ -2,7 +2,7 @@
 //! that is not understood for certain is none: the requirement has its words anyway.
 
 use super::reading::{Demand, Mood, first_word, read, several_acts};
-use super::words::{ENDS_NOUN, bare};
+use super::words::{ENDS_NOUN, FINITE, FINITE_OF_MANY, OTHERWISE, bare};
 
 /// An amount that a sentence sets as a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -334,7 +334,11 @@ fn noun(words: &[&str], from: usize) -> Option<(String, Measure, usize)> {
             if matches!(word, "the" | "this" | "all" | "it") || at - from == 3 {
                 return None;
             }
-            if !word.chars().all(|c| c.is_alphabetic() || c == '-') {
+            // `fewer than 3 backups exist`
+            let is_verb = at > from
+                && (FINITE.contains(&bare(word).as_str())
+                    || FINITE_OF_MANY.contains(&bare(word).as_str()));
+            if is_verb || !word.chars().all(|c| c.is_alphabetic() || c == '-') {
                 return None;
             }
             at += 1;
@@ -386,7 +390,7 @@ fn role(sentence: &str, words: &[&str], found: &Candidate) -> Option<Role> {
         return None;
     }
     // What holds on the other side is said, too.
-    if words.iter().any(|word| matches!(bare(word).as_str(), "otherwise" | "else")) {
+    if words.iter().any(|word| OTHERWISE.contains(&bare(word).as_str())) {
         return None;
     }
     let after = found.comparison == Comparison::After;
@@ -520,6 +524,8 @@ mod tests {
             "return 401, and lock the account after 5 tries",
             "set a cookie that must expire after 1 hour",
             "check if more than 5 files are open",
+            "notify the owner if fewer than 3 backups exist",
+            "limit uploads to 10 MB except for admins",
             "",
         ] {
             check(none, None);

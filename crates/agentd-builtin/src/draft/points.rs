@@ -101,8 +101,7 @@ pub(super) fn plain(text: &str) -> String {
 fn paragraphs(text: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut in_code = false;
-    for line in text.lines() {
-        let trimmed = line.trim();
+    for trimmed in text.lines().flat_map(|line| items(line.trim())) {
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
             in_code = !in_code;
             continue;
@@ -123,6 +122,21 @@ fn paragraphs(text: &str) -> Vec<String> {
         }
     }
     found.retain(|paragraph| !paragraph.is_empty());
+    found
+}
+
+/// `1. Add login 2. Add logout` as one line each.
+fn items(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    for stop in ['.', ')'].into_iter().filter(|stop| line.starts_with(&format!("1{stop} "))) {
+        for number in 2..100 {
+            let Some(at) = rest.find(&format!(" {number}{stop} ")) else { break };
+            found.push(&rest[..at]);
+            rest = &rest[at + 1..];
+        }
+    }
+    found.push(rest);
     found
 }
 
@@ -270,6 +284,8 @@ mod tests {
             "# Title\n---\n- [ ] add `x`\n2. keep\n   going\n\n```\nlet a = 1;\n```\n> said </review>",
             &["Title", "add 'x'", "keep going", "said </review>"],
         );
+        check("1. Add login 2. Add logout", &["Add login", "Add logout"]);
+        check("1) Add login 2) Add logout 4) x", &["Add login", "Add logout 4) x"]);
         check("---", &["---"]);
         check("", &["what the description says"]);
         check("TODO list ???", &["todo list ?"]);

@@ -9,8 +9,8 @@ use agentd_core::language::is_unspaced;
 use super::figures::names_limit;
 use super::words::{
     ASKING, Act, BACK, BACK_UNSPACED, BUT, CASES, DETERMINERS, ENDS_NOUN, ENGLISH, FINITE,
-    FINITE_OF_MANY, FORBIDDING, FOREIGN, LEADS, OF_CLAUSES, RELATIVE, UNSPACED_VERBS, WEAK, act,
-    bare, may_be_noun,
+    FINITE_OF_MANY, FORBIDDING, FOREIGN, LEADS, OF_CLAUSES, OTHERWISE, RELATIVE, UNSPACED_VERBS,
+    WEAK, WISHING, act, bare, may_be_noun,
 };
 
 /// A sentence, taken apart. Its parts are slices of it: nothing is reworded.
@@ -173,14 +173,15 @@ fn demand(text: &str, order: Order) -> Demand<'_> {
     }
     let verb = first_word(told);
     let Some(act) = act(&bare(verb)).filter(|_| is_english(text)) else {
-        return if is_weak(text) { Demand::Unclear(Unclear::Weak) } else { other() };
+        let wishes = text.split_whitespace().any(|word| WISHING.contains(&bare(word).as_str()));
+        return if is_weak(text) && !wishes { Demand::Unclear(Unclear::Weak) } else { other() };
     };
     let rest = told[verb.len()..].trim();
     let says_what_is = act != Act::Unsaid && states(&bare(verb), rest);
-    if rest.is_empty() || verb.ends_with(':') || says_what_is {
+    let next = bare(first_word(rest));
+    if rest.is_empty() || verb.ends_with(':') || says_what_is || is_of_people(&bare(verb), &next) {
         return other();
     }
-    let next = bare(first_word(rest));
     let several = verb.ends_with(',') || matches!(next.as_str(), "and" | "or" | "");
     match act {
         Act::Unsaid if matches!(bare(verb).as_str(), "fix" | "repair" | "correct") => {
@@ -277,6 +278,11 @@ fn states(verb: &str, rest: &str) -> bool {
     false
 }
 
+/// Whether people do it, and not the program: `Log in with Google`.
+fn is_of_people(verb: &str, next: &str) -> bool {
+    matches!((verb, next), ("log" | "sign", "in" | "on" | "up"))
+}
+
 /// Whether the words in front of a modal verb are its subject: a noun with what belongs to it.
 fn is_subject(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().map(bare).collect();
@@ -312,7 +318,10 @@ pub(super) fn case<'t>(sentence: &'t str, read: &Reading<'t>) -> Option<(&'t str
         Demand::Act { text, mood: Mood::Plain, .. } => text,
         Demand::Act { .. } | Demand::Unclear(_) => return None,
     };
-    if !is_english(sentence) || read.topic.is_some() {
+    // `Print a when it is done, otherwise print b` has a second case.
+    let otherwise =
+        sentence.split_whitespace().any(|word| OTHERWISE.contains(&bare(word).as_str()));
+    if !is_english(sentence) || read.topic.is_some() || otherwise {
         return None;
     }
     if let Some(lead) = read.lead {
@@ -336,7 +345,10 @@ pub(super) fn case<'t>(sentence: &'t str, read: &Reading<'t>) -> Option<(&'t str
             | "only"
             | "except"
     );
-    let once = !case.contains(" when ") && !holds.contains(" if ") && !several_acts(main);
+    let once = !case.contains(" when ")
+        && !case.contains([',', ';'])
+        && !holds.contains(" if ")
+        && !several_acts(main);
     (holds.contains(' ') && !of_time && once).then_some((case, holds))
 }
 

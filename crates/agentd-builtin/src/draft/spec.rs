@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::figures::{Comparison, Limit, Measure, Role, limit};
 use super::points::{plain, sentences};
-use super::reading::{case, read};
+use super::reading::{Demand, case, first_word, read};
 use super::wording::{Worded, worded};
 use super::{Brief, DRAFTED, OPEN, capital, short, title_of};
 use agentd_core::check;
@@ -155,10 +155,17 @@ fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value
         });
         return cases.collect();
     }
+    let reading = read(alone.first().copied().unwrap_or_default());
     if let [sentence] = alone.as_slice()
         && is_clear
-        && let Some((case, holds)) = case(sentence, &read(sentence))
+        && let Some((case, holds)) = case(sentence, &reading)
     {
+        // A verb in front has its capital letter from the beginning of the sentence.
+        let (first, rest) = holds.split_at(first_word(holds).len());
+        let holds = match reading.demand {
+            Demand::Act { .. } => first.to_lowercase() + rest,
+            Demand::Duty(_) | Demand::Unclear(_) => holds.to_owned(),
+        };
         return vec![scenario(&unique(title, names), built, case, &format!("this holds: {holds}"))];
     }
     let then = "it does what it says, and the person who tried it can see that";

@@ -51,6 +51,36 @@ fn figures_are_tried_at_their_limit_and_beyond() {
 
 // R7
 #[test]
+fn one_case_is_tried_and_two_are_not_taken_for_one() {
+    let tried = |description: &str| {
+        let drafted = spec(&brief(description), &SpecId::new("login").unwrap());
+        let scenario = &drafted["scenarios"][0];
+        assert_eq!(drafted["scenarios"].as_array().unwrap().len(), 1, "{drafted}");
+        [&scenario["when"], &scenario["then"]].map(|step| step.as_str().unwrap().to_owned())
+    };
+    for (description, when, then) in [
+        ("When the disk is full, show an error", "the disk is full", "this holds: show an error"),
+        ("Hide the sidebar when scrolling", "scrolling", "this holds: hide the sidebar"),
+        (
+            "The header should stay when scrolling",
+            "scrolling",
+            "this holds: The header should stay",
+        ),
+    ] {
+        assert_eq!(tried(description), [when, then], "{description}");
+    }
+    for whole in [
+        "The header should stay visible when scrolling, except on mobile",
+        "Print \"done\" when finished, otherwise print \"failed\"",
+        "When the disk is full, show an error, otherwise save the file",
+        "Notify the owner if fewer than 3 backups exist",
+    ] {
+        assert_eq!(tried(whole)[0], format!("this is tried: {whole}"));
+    }
+}
+
+// R7
+#[test]
 fn what_cannot_be_worded_stays_an_open_question() {
     let open = |description: &str| {
         let brief = brief(description);
@@ -67,6 +97,13 @@ fn what_cannot_be_worded_stays_an_open_question() {
     let figure = "which figure shows that it is 'fast': 'Make search fast'?";
     assert_eq!(open("Make search fast"), [figure]);
     assert_eq!(open("Make search faster").len(), 1);
+    // People do it, and not the system.
+    assert_eq!(open("Log in with Google"), ["what must hold for 'Log in with Google'?"]);
+    // A wish is not what is wrong today.
+    let wish = "As a user, I want a PDF so that I can print it";
+    assert_eq!(open(wish), [format!("what must hold for '{wish}'?")]);
+    let fact = "must this hold, or is it what is wrong today: 'Users can reset it'?";
+    assert_eq!(open("Users can reset it"), [fact]);
     assert_eq!(open("Add a TODO list"), ["'todo' in the description is left open"]);
     assert_eq!(open("Add login with email and password; lock after 5 attempts"), [""; 0]);
     assert_eq!(open("Fix the greeting: print it on stdout; exit with code 0"), [""; 0]);

@@ -122,7 +122,7 @@ pub(super) const OF_CLAUSES: [&str; 8] =
 
 /// Verbs as they stand behind a subject: a sentence with one behind its first noun says what is the
 /// case, whatever its first word is. `Search results are lost`, `Import crashes`.
-pub(super) const FINITE: [&str; 52] = [
+pub(super) const FINITE: [&str; 53] = [
     "is",
     "are",
     "was",
@@ -175,14 +175,16 @@ pub(super) const FINITE: [&str; 52] = [
     "depends",
     "flickers",
     "exceeds",
+    "exists",
 ];
 
 /// The same of several things. They are nouns as well: `Add work items`.
-pub(super) const FINITE_OF_MANY: [&str; 24] = [
+pub(super) const FINITE_OF_MANY: [&str; 25] = [
     "do",
     "get",
     "fail",
     "crash",
+    "exist",
     "hang",
     "break",
     "work",
@@ -204,6 +206,12 @@ pub(super) const FINITE_OF_MANY: [&str; 24] = [
     "freeze",
     "panic",
 ];
+
+/// What says that something is wished for, and so is not what is wrong today.
+pub(super) const WISHING: [&str; 6] = ["want", "wants", "need", "needs", "wish", "like"];
+
+/// Words that say what holds in the other case.
+pub(super) const OTHERWISE: [&str; 4] = ["otherwise", "else", "except", "unless"];
 
 /// Words that begin a case in which something holds.
 pub(super) const CASES: [&str; 11] = [

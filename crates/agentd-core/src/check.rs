@@ -366,10 +366,17 @@ fn missing_section(
 ) -> Diagnostic {
     let outline = Outline::scan(text);
     let is_known = |title: &str| known.iter().any(|known| known.eq_ignore_ascii_case(title));
+    // In many languages one word means both.
+    let alike = match name {
+        "Overview" => "Summary",
+        "Summary" => "Overview",
+        other => other,
+    };
     let meant = outline.headings.iter().find(|heading| {
         let title = heading.title.of(text);
         let at_wrong_level = heading.level != 2 && title.eq_ignore_ascii_case(name);
-        let translated = language::heading(title) == Some(name);
+        let translated = language::heading(title) == Some(name)
+            || name != alike && language::same_heading(title, alike);
         let misspelled = || nearest(title, std::iter::once(name)).is_some();
         at_wrong_level || !is_known(title) && heading.level <= 3 && (translated || misspelled())
     });

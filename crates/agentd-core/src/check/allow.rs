@@ -87,6 +87,7 @@ pub(super) fn read(text: &str) -> Comments {
         comments.read_one(text, *place, next);
     }
     comments.allows.reverse();
+    comments.misplaced(text, &outline);
     comments.parents = parents(&outline.headings);
     comments.headings = outline.headings;
     comments
@@ -95,6 +96,31 @@ pub(super) fn read(text: &str) -> Comments {
 impl Comments {
     pub(super) fn is_empty(&self) -> bool {
         self.allows.is_empty() && self.wrong.is_empty()
+    }
+
+    /// Finds comments that are not at the start of a line: there they do nothing.
+    fn misplaced(&mut self, text: &str, outline: &Outline) {
+        let fences = outline.fences.iter().map(|fence| &fence.span);
+        let mut read: Vec<Span> = outline.comments.iter().chain(fences).copied().collect();
+        read.sort_unstable_by_key(|span| span.start);
+        let mut read = read.into_iter().peekable();
+        let mut from = 0;
+        while let Some(at) = memchr::memmem::find(&text.as_bytes()[from..], MARK.as_bytes()) {
+            let start = memchr::memrchr(b'\n', &text.as_bytes()[..from + at]).map_or(0, |n| n + 1);
+            from = next_line(text, from + at);
+            let line = text[start..from].trim_end();
+            let Some(open) = line.rfind("<!--") else { continue };
+            let place = Span::new(start + open, start + line.len());
+            while read.next_if(|read| read.end <= place.start).is_some() {}
+            if read.peek().is_some_and(|read| read.start <= place.start) {
+                continue;
+            }
+            let inside = line[open + "<!--".len()..].trim_start();
+            if inside.starts_with(MARK) && inside.ends_with("-->") {
+                let message = "the comment is not on a line of its own".to_owned();
+                self.wrong.push(rules::ALLOW_INVALID.at(place, message));
+            }
+        }
     }
 
     fn read_one(&mut self, text: &str, place: Span, next: Span) {

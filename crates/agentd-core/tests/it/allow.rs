@@ -113,12 +113,24 @@ fn a_comment_allows_what_is_in_its_block_or_on_the_next_line() {
         &["24 A001"],
         &["22 Q001 a"],
     );
-    // What is in code, in a sentence or never closed is no such comment.
+    // What is in code or never closed is no such comment.
     for new in [
         "```\n<!-- agentd:allow Q001: a -->\n```\nThe fast server MUST return 401.",
-        "The fast server MUST return 401. <!-- agentd:allow Q001: a -->",
+        "`<!-- agentd:allow Q001: a -->` The fast server MUST return 401.",
+        "The fast server MUST return 401 to `<!-- agentd:allow Q001: a -->`",
     ] {
-        assert_eq!(outcome(&[In(SPEC, OLD, new)]).1, [""; 0], "{new}");
+        let (found, allowed) = outcome(&[In(SPEC, OLD, new)]);
+        assert_eq!(allowed, [""; 0], "{new}");
+        assert!(!found.iter().any(|found| found.contains("A00")), "{new}: {found:?}");
+    }
+    // In a sentence it does nothing, and says so.
+    for new in [
+        "The fast server MUST return 401. <!-- agentd:allow Q001: a -->",
+        " <!-- agentd:allow Q001: a --> \nThe fast server MUST return 401.",
+    ] {
+        let (found, allowed) = outcome(&[In(SPEC, OLD, new)]);
+        assert_eq!(allowed, [""; 0], "{new}");
+        assert!(found.contains(&"20 A002".to_owned()), "{new}: {found:?}");
     }
     check(
         &spec("<!-- agentd:allow Q001: a\nThe fast server MUST return 401."),

@@ -78,6 +78,7 @@ const TRADITIONAL: Sentences = Sentences {
         登入頁面應該顯示錯誤訊息。
         每筆訂單須包含唯一的編號。
         API 需在失敗時回應 401。
+        密碼至少要有 12 個字元。
         程式務必寫入記錄檔。
         匯出時禁止包含個人資料的欄位，只列出編號。
         MUST回傳 401。",
@@ -191,6 +192,7 @@ const JAPANESE: Sentences = Sentences {
         パスワードを平文で保存してはならない。
         五回失敗した場合、アカウントをロックするべきである。
         エラーメッセージを表示すること。
+        検索結果は 3 秒以内に返すこと。
         応答は JSON を返さなければなりません。
         ログは 30 日間保存するものとする。
         注文ごとに一意の番号を付ける必要がある。
@@ -200,6 +202,8 @@ const JAPANESE: Sentences = Sentences {
         応答は三つの項目を含む。
         べき等な操作を一覧に表示する。
         べき乗を表示する。
+        失敗したことを表示する。
+        請求書のことを三回聞かれる。
         ログは保存される。
         要件の一覧を表示する。
         アカウントはロックされる。
@@ -306,6 +310,7 @@ const FRENCH: Sentences = Sentences {
         Après cinq échecs, le compte devrait être verrouillé.
         Les pages doivent afficher un message d'erreur.
         Chaque commande devra contenir un numéro unique.
+        Il faut que le serveur renvoie 413.
         L'export ne doit contenir aucun nom.
         Les fichiers doivent être supprimés après 30 jours.
         L'utilisateur peut lire uniquement ses données.",
@@ -363,6 +368,7 @@ const SPANISH: Sentences = Sentences {
         Tras cinco fallos, la cuenta debería bloquearse.
         Las páginas deben mostrar un mensaje de error.
         Cada pedido deberá contener un número único.
+        El token no podrá usarse después de cerrar la sesión.
         La exportación no debe incluir ningún nombre.
         Los archivos tienen que borrarse después de 30 días.
         El usuario puede leer solo sus datos.",
@@ -450,6 +456,8 @@ fn headings_that_were_meant_are_named() {
         ("### overview", "Overview"),
         ("### 概覽", "Overview"),
         ("# Überblick", "Overview"),
+        ("## Resumen", "Overview"),
+        ("## Summary", "Overview"),
     ] {
         let expected = format!(
             "the section `## {meant}` is missing; did you mean it by `{heading}`? at {heading}"

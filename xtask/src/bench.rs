@@ -12,6 +12,7 @@ mod context;
 mod context_cases;
 mod mcp;
 mod measure;
+mod plan_contexts;
 mod report;
 mod runner;
 mod screens;

@@ -76,22 +76,11 @@ pub(crate) fn write(root: &Path, size: Size) -> Result<()> {
     Ok(())
 }
 
-/// Writes a single change with this many specs, each as large as a main spec; returns its ID.
-pub(crate) fn write_plan(root: &Path, specs: usize) -> Result<String> {
-    write(root, Size { changes: 1, specs: 0 })?;
-    let change = Change::new(0);
-    let directory = root.join("agentd/changes").join(&change.id);
-    fs::remove_dir_all(directory.join("specs"))?;
-    fs::create_dir(directory.join("specs"))?;
-    let specs: Vec<Spec> = (0..specs).map(Spec::main).collect();
-    for spec in &specs {
-        fs::write(directory.join("specs").join(format!("{}.md", spec.id)), spec.render())?;
-    }
-    let row = |spec: &Spec| format!("  - id: {}\n    depends: []\n", spec.id);
-    let listed: String = specs.iter().map(row).collect();
-    let proposal = change.proposal().replacen(&row(&change.spec), &listed, 1);
-    fs::write(directory.join("proposal.md"), proposal)?;
-    Ok(change.id)
+/// The ID and the text of a main spec.
+pub(crate) fn spec(number: usize) -> (String, String) {
+    let spec = Spec::main(number);
+    let text = spec.render();
+    (spec.id, text)
 }
 
 /// A date in the first half of 2026, for the frontmatter.

@@ -1,6 +1,5 @@
 //! Builds the context of a change over and over, for measurements: `context PROJECT CHANGE`
-//! prints the best of ten times in milliseconds, and the sizes of the texts for a planner and a
-//! challenger.
+//! prints the best of ten times in milliseconds, and the size of the text in bytes.
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::error::Error;
@@ -31,8 +30,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         best = best.min(start.elapsed());
         bytes = context.text.len();
     }
-    let kind = ContextKind::Challenger;
-    let challenger = context::build(&documents, &project, kind, "measure", budget)?.text.len();
-    println!("{:.3} {bytes} {challenger}", best.as_secs_f64() * 1000.0);
+    println!("{:.3} {bytes}", best.as_secs_f64() * 1000.0);
     Ok(())
 }

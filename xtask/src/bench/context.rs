@@ -32,7 +32,7 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
             fs::write(path.join(format!("some_source_file_{file}.rs")), "fn f() {}\n")?;
         }
     }
-    let [milliseconds, bytes, _] = figures(bench, &project, "large")?;
+    let [milliseconds, bytes] = figures(bench, &project, "large")?;
     report.add(Row::measured(
         "context of 10,000 files",
         Unit::Milliseconds,
@@ -50,13 +50,12 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     context_cases::measure(bench, report)
 }
 
-/// How long the context of a planner takes, in milliseconds, and its size and that of a challenger's,
-/// in bytes.
-pub(super) fn figures(bench: &Bench, project: &Path, change: &str) -> Result<[f64; 3]> {
+/// How long the context of a planner takes, in milliseconds, and its size, in bytes.
+fn figures(bench: &Bench, project: &Path, change: &str) -> Result<[f64; 2]> {
     let program = bench.agentd.with_file_name("examples").join("context");
     let mut command = process::command(&program, project);
     let text = process::capture(command.arg(project).arg(change).env("HOME", &bench.scratch))?;
     let figures: Vec<f64> =
         text.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>()?;
-    figures.try_into().map_err(|_| format!("three numbers were expected, not {text:?}").into())
+    figures.try_into().map_err(|_| format!("two numbers were expected, not {text:?}").into())
 }

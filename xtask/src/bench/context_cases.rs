@@ -16,14 +16,13 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::Bench;
-use super::context;
 use super::measure;
+use super::plan_contexts;
 use super::report::Report;
 use super::report::Row;
 use super::report::Unit;
 use crate::Result;
 use crate::process;
-use crate::sample_project;
 
 /// The size of the contexts in which files are looked for.
 const CONTEXT_BYTES: usize = 8192;
@@ -177,23 +176,20 @@ fn costs(bench: &Bench, mirrors: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// What the calls of a plan with three specs are given to read, all in all, in django. Each call of the
-/// planner reads the planner's context: a document and its review, for the proposal, three specs and
-/// the tasks. The challenger reads the plan in its own context, too.
+/// What the agents of a plan with three specs are given to read, all in all, in django.
 fn plan_of_three_specs(bench: &Bench, mirrors: &Path, report: &mut Report) -> Result<()> {
-    const PLANNER_CALLS: f64 = 10.0;
     let (name, bar) = ("contexts of a plan with three specs, django", "25 % of the first edition");
     let Some(clone) = head(bench, mirrors, "django")? else {
         let why = format!("no mirror in {}", mirrors.display());
         report.add(Row::not_measurable(name, bar, why));
         return Ok(());
     };
-    let change = sample_project::write_plan(&clone, 3)?;
-    let [_, planner, challenger] = context::figures(bench, &clone, &change)?;
-    println!("django       a context has {planner} bytes, that of a challenge {challenger}");
-    let now = PLANNER_CALLS * planner + challenger;
-    let before = (PLANNER_CALLS + 1.0) * FIRST_EDITION;
-    let (now, before) = (now / 1000.0, before / 1000.0);
+    let read = plan_contexts::read_by_agents(bench, &clone)?;
+    for (step, bytes) in &read {
+        println!("django       {step:32} has a context of {bytes} bytes");
+    }
+    let now = count(read.iter().map(|(_, bytes)| bytes).sum()) / 1000.0;
+    let before = count(read.len()) * FIRST_EDITION / 1000.0;
     let row = Row::measured(name, Unit::Kilobytes, now, before / 4.0, bar);
     report.add(row.against("first edition", before));
     Ok(())

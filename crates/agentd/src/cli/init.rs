@@ -201,7 +201,11 @@ fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
         }
         Ok(root) if args.place.root => return Ok(toolchain::repository_of(&root).unwrap_or(root)),
         Ok(root) => {
-            note_package(context, &root);
+            let start = std::fs::canonicalize(&context.start).unwrap_or_default();
+            let package = toolchain::package_of(&start).filter(|package| *package == start);
+            if let Some(package) = package.filter(|package| *package != root) {
+                note_package(context, &root, &package, &CommandLine::agentd(["init", "--here"]));
+            }
             return Ok(root);
         }
         Err(error) => return Err(error.into()),
@@ -216,19 +220,21 @@ fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
             let whole = ask::whole_repository(&shown.display().to_string())?;
             Ok(if whole { repository } else { package })
         }
-        // The package above this directory may be meant or not.
         Some(package) if package == start => Ok(package),
-        _ => Ok(repository),
+        // The package above this directory may be meant or not.
+        Some(package) => {
+            let path = package.display().to_string();
+            let command = CommandLine::agentd(["-C", &path, "init", "--here"]);
+            note_package(context, &repository, &package, &command);
+            Ok(repository)
+        }
+        None => Ok(repository),
     }
 }
 
 /// Names a package that is not set up, since the project around it is.
-fn note_package(context: &Context, root: &Path) {
-    let Ok(start) = std::fs::canonicalize(&context.start) else { return };
-    let package = toolchain::package_of(&start).filter(|package| *package == start);
-    let Some(package) = package.filter(|package| package != root) else { return };
-    let shown = package.strip_prefix(root).unwrap_or(&package);
-    let command = CommandLine::agentd(["init", "--here"]);
+fn note_package(context: &Context, root: &Path, package: &Path, command: &CommandLine) {
+    let shown = package.strip_prefix(root).unwrap_or(package);
     context.ui.note(&format!("{} is a package; `{command}` sets it up", shown.display()));
 }
 

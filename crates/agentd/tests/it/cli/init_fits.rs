@@ -201,7 +201,18 @@ fn a_package_of_a_monorepo_is_a_project() {
     assert_eq!(here(&["-C", "apps/web", "init"]), (web.to_owned(), pnpm.clone()));
     assert_eq!(here(&["-C", "apps/web", "init", "--here"]), (web.to_owned(), pnpm));
     assert_eq!(here(&["-C", "apps/web", "init", "--root"]), (root.to_owned(), Value::Null));
-    assert_eq!(here(&["-C", "apps/web/src", "init"]).0, root, "no package of its own");
+    // A directory in a package may be meant or not, so the package is named.
+    let project = monorepo();
+    let run = project.run(["-C", "apps/web/src", "init", "--agents", "none"]).exits(0);
+    assert_eq!(places(&project), [root]);
+    let package = project.root().join("apps/web");
+    let note = format!(
+        "apps/web is a package; `agentd -C {} init --here` sets it up\n",
+        package.display()
+    );
+    assert!(run.stderr.starts_with(&note), "{}", run.stderr);
+    project.run(["-C", package.to_str().unwrap(), "init", "--here"]).fine();
+    assert_eq!(places(&project), [root, web]);
     assert_eq!(here(&["-C", "docs", "init"]).0, root);
     assert_eq!(here(&["-C", "docs", "init", "--here"]).0, "docs/agentd/config.toml");
     assert_eq!(here(&["init"]).0, root);

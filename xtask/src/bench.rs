@@ -73,7 +73,9 @@ impl Bench {
         let mut command = process::command(&self.agentd, project);
         // The same for everyone: no colors, no settings of this user's.
         command.args(arguments).env("NO_COLOR", "1").env("HOME", &self.scratch);
-        command.env_remove("XDG_CONFIG_HOME");
+        for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] {
+            command.env_remove(name);
+        }
         command
     }
 

@@ -415,6 +415,7 @@ fn finished_archive_is_reported_once() {
     warning: archiving `add-oauth` was interrupted; it is finished now
     No change is open.
     1 change archived: agentd list --archived
+
     Next: agentd plan <id> "<what you want>"
     "#);
     insta::assert_snapshot!(project.run(["list"]), @r#"
@@ -422,6 +423,7 @@ fn finished_archive_is_reported_once() {
     --- stderr
     No change is open.
     1 change archived: agentd list --archived
+
     Next: agentd plan <id> "<what you want>"
     "#);
 }

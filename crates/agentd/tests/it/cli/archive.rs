@@ -380,7 +380,6 @@ fn trace_from_requirement_to_review() {
       file                    MODIFY src/auth.rs
       scenario  Signing in
       review    APPROVED by codex, round 1
-
     --- stderr
     ");
     let document = project.run(["trace", "add-oauth", "--json"]).fine().json();

@@ -235,7 +235,7 @@ impl Menu {
         let mut keys: Vec<(u8, String)> = Vec::new();
         let mut add = |weight, text: &str| keys.push((weight, text.to_owned()));
         if self.rows() > 1 {
-            add(1, "↑↓ move");
+            add(0, "↑↓ move");
         }
         if is_cut && self.own.is_none() {
             add(3, "type to find");
@@ -254,7 +254,7 @@ impl Menu {
         }
         add(7, "Esc stops");
         if is_cut {
-            add(0, &format!("{} of {}", self.at + 1, self.rows()));
+            add(1, &format!("{} of {}", self.at + 1, self.rows()));
         }
         let joined = |keys: &[(u8, String)]| {
             keys.iter().map(|(_, text)| &**text).collect::<Vec<_>>().join(" · ")
@@ -457,7 +457,9 @@ mod tests {
         let all = "↑↓ move · type to find · enter answers · Esc stops";
         assert_eq!(keys(&menu, 80, 40), all.replace("type to find · ", ""));
         assert_eq!(keys(&menu, 80, 6), format!("{all} · 1 of 4"));
-        assert_eq!(keys(&menu, 45, 6), all.replace("↑↓ move · ", ""));
+        let fewer = all.replace("↑↓ move · ", "");
+        assert_eq!(keys(&menu, 55, 6), format!("{fewer} · 1 of 4"));
+        assert_eq!(keys(&menu, 45, 6), fewer);
         type_in(&mut menu, "acc");
         assert!(plain(&menu, 80, 40).contains("> add-account"), "{}", plain(&menu, 80, 40));
         type_in(&mut menu, "x");

@@ -49,17 +49,13 @@ pub(crate) fn challenge(mut session: Session<'_, '_>) -> Result<(), AgentError> 
     }
     issues.sort_by_key(|(severity, _)| *severity);
     let serious = issues.iter().filter(|(severity, _)| *severity != Severity::Low).count();
-    let (verdict, said) = if serious == 0 {
-        ("APPROVED", "It passes the rules; nobody has judged the idea.")
-    } else {
-        ("NEEDS_REVISION", "It does not pass the rules, and nobody has judged the idea.")
-    };
+    let verdict = if serious == 0 { "APPROVED" } else { "NEEDS_REVISION" };
     let serious_ones = match serious {
         0 => String::new(),
         _ => format!(", {serious} of high or medium severity"),
     };
     let summary = format!(
-        "{said} Reviewed without a model, by the rules of `agentd validate`: {}{serious_ones}.",
+        "Reviewed without a model, by the rules of `agentd validate`, which do not judge the idea: {}{serious_ones}.",
         counted(issues.len(), "issue")
     );
     let found: Vec<&Value> = issues.iter().map(|(_, issue)| issue).collect();

@@ -109,6 +109,14 @@ impl Ui {
         }
     }
 
+    /// Prints a remark that hangs on a label, for a person who is asked about it.
+    pub(crate) fn labeled(&self, label: &str, text: &str) {
+        match self.progress {
+            ProgressMode::Live | ProgressMode::Plain => Remarks::stderr().labeled(label, text),
+            ProgressMode::Json | ProgressMode::Silent => self.note(&format!("{label}{text}")),
+        }
+    }
+
     /// Prints a remark for a person who watches; with `--json` there is none.
     pub(crate) fn remark(&self, text: &str) {
         if !self.json {

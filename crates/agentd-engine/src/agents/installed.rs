@@ -115,7 +115,7 @@ pub(crate) fn must_be_installed(agents: &Agents, agent: AgentKind) -> Result<(),
         return Ok(());
     }
     let failure = not_installed(agent, &name, "no such program is on PATH");
-    Err(StepError::Agent { agent, failure: Box::new(failure) })
+    Err(StepError::Agent { agent, role: None, failure: Box::new(failure) })
 }
 
 #[cfg(test)]

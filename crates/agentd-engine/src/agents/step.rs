@@ -241,10 +241,11 @@ pub(crate) fn run_on(
     if let Some(error) = report.attempts.last_mut().and_then(|last| last.error.take()) {
         return Err(error.into());
     }
+    let role = Some(step.role);
     let Some(last) = report.attempts.last() else {
         let message = "there was no attempt at all";
         let failure = Failure::new(FailureKind::Other, message);
-        return Err(StepError::Agent { agent, failure: Box::new(failure) });
+        return Err(StepError::Agent { agent, role, failure: Box::new(failure) });
     };
     let tampered: Vec<TamperedFile> = last.tampered.iter().cloned().chain(forged).collect();
     if !tampered.is_empty() {
@@ -255,7 +256,7 @@ pub(crate) fn run_on(
             let ended = Some(agent);
             check_budget(&step.change, &state, &agents.config.budget, ended)?;
         }
-        return Err(StepError::Agent { agent, failure: Box::new(failure.clone()) });
+        return Err(StepError::Agent { agent, role, failure: Box::new(failure.clone()) });
     }
     let asked = state.llm_calls.last().is_some_and(|call| call.asked);
     let after = written.with_state(state);

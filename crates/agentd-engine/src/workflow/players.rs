@@ -62,7 +62,7 @@ impl Workflow<'_> {
                 called => return called,
             };
             let (from, kind) = match &error {
-                WorkflowError::Step(StepError::Agent { agent, failure })
+                WorkflowError::Step(StepError::Agent { agent, failure, .. })
                     if failure.kind.drops_out() =>
                 {
                     (*agent, failure.kind)
@@ -88,13 +88,13 @@ impl Workflow<'_> {
         let left: Vec<&str> =
             rest.filter(|agent| !self.out.contains(agent)).map(AgentKind::name).collect();
         match error {
-            WorkflowError::Step(StepError::Agent { agent, failure }) if !left.is_empty() => {
+            WorkflowError::Step(StepError::Agent { agent, role, failure }) if !left.is_empty() => {
                 let hint = format!(
                     "{} did not take over: the review would not be independent (T4)",
                     left.join(", ")
                 );
                 let failure = Box::new(Failure { hint: Some(hint), ..*failure });
-                StepError::Agent { agent, failure }.into()
+                StepError::Agent { agent, role, failure }.into()
             }
             error => error,
         }

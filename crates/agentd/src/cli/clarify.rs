@@ -117,6 +117,9 @@ fn which(context: &Context, project: &Project, args: &Args) -> Result<ChangeId, 
             Ok(change) => Ok(change.id().clone()),
             Err(error) if error.kind == Kind::NoSuchChange => {
                 let id = id.as_deref().unwrap_or("<id>");
+                if super::archived(project, id).is_some() {
+                    return Err(error);
+                }
                 Err(error.run(
                     "start it",
                     CommandLine::agentd(["clarify", id]).placeholder("\"<what you want>\""),

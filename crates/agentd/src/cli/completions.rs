@@ -4,13 +4,15 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::document::spec;
 use agentd_core::document::tasks::{self, Status};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::known_agent;
 use agentd_core::layout::ChangeFile;
 use agentd_core::rules;
-use agentd_engine::change::documents::load_main_spec;
+use agentd_engine::change::documents::{load_config, load_main_spec};
 use agentd_engine::opening;
 use agentd_engine::store::{Change, Project, UserDirs};
 use clap::Command;
@@ -121,6 +123,12 @@ enum Names {
     Codes,
     /// A command of agentd.
     Commands,
+    /// Agents that can be called: those that agentd knows, and those of the settings.
+    Agents,
+    /// Agents to set up, several of them.
+    AgentsToSetUp,
+    /// A role.
+    Roles,
 }
 
 /// The arguments that name something, by command.
@@ -163,16 +171,28 @@ const NAMED: &[(&str, &str, Names)] = &[
     ("view", "id", Names::Changes),
 ];
 
+/// The options that name something, in any command that has them.
+const OPTIONS: &[(&str, Names)] = &[
+    ("agent", Names::Agents),
+    ("agents", Names::AgentsToSetUp),
+    ("change", Names::Open),
+    ("probe", Names::Agents),
+    ("role", Names::Roles),
+];
+
 /// The commands, with the names that their arguments can have.
 fn definition() -> Command {
-    NAMED.iter().fold(super::definition(), |all, (command, argument, names)| {
-        let names = *names;
-        let complete = move |typed: &OsStr| candidates(names, typed);
-        all.mut_subcommand(command, |command| {
-            command.mut_args(|known| {
-                let is_it = known.get_id() == argument;
-                if is_it { known.add(ArgValueCompleter::new(complete)) } else { known }
-            })
+    super::definition().mut_subcommands(|command| {
+        let name = command.get_name().to_owned();
+        command.mut_args(|argument| {
+            let id = argument.get_id().as_str();
+            let named = NAMED.iter().find(|(command, known, _)| *command == name && *known == id);
+            let option = OPTIONS.iter().find(|(known, _)| *known == id);
+            match named.map(|(_, _, names)| *names).or(option.map(|(_, names)| *names)) {
+                Some(names) => argument
+                    .add(ArgValueCompleter::new(move |typed: &OsStr| candidates(names, typed))),
+                None => argument,
+            }
         })
     })
 }
@@ -195,6 +215,9 @@ fn candidates(names: Names, typed: &OsStr) -> Vec<CompletionCandidate> {
     let all = match names {
         Names::Codes => codes(&typed),
         Names::Commands => commands(),
+        Names::Agents => agents(project(&words).as_ref()),
+        Names::AgentsToSetUp => agents_to_set_up(&typed),
+        Names::Roles => Role::ALL.iter().map(|role| role.name().to_owned().into()).collect(),
         names => project(&words)
             .map(|project| listed(&project, names, &words, &typed))
             .unwrap_or_default(),
@@ -209,6 +232,23 @@ fn commands() -> Vec<Named> {
     let all = super::definition();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
     shown.map(|command| command.get_name().to_owned().into()).collect()
+}
+
+/// The agents that can be called: that which a project adds, too.
+fn agents(project: Option<&Project>) -> Vec<Named> {
+    let config = project.and_then(|project| load_config(project).ok());
+    let all = config.unwrap_or_default().all_agents().into_iter();
+    let all = all.filter(|agent| *agent != AgentKind::Replay);
+    all.map(|agent| agent.name().to_owned().into()).collect()
+}
+
+/// What can stand behind the agents that were typed already.
+fn agents_to_set_up(typed: &str) -> Vec<Named> {
+    let before = typed.rfind(',').map_or("", |comma| &typed[..=comma]);
+    let alone = if before.is_empty() { ["all", "none"].as_slice() } else { &[] };
+    let known = known_agent::agents().map(|agent| agent.name().to_owned());
+    let all = known.chain(alone.iter().map(|word| (*word).to_owned()));
+    all.map(|name| format!("{before}{name}").into()).collect()
 }
 
 /// Rules by their codes and, once something is typed, by their names; then the kinds of errors.
@@ -258,8 +298,10 @@ fn listed(project: &Project, names: Names, words: &[OsString], typed: &str) -> V
         }
         Names::Tasks => return tasks(project, words),
         Names::Documents => documents(project, words),
-        Names::Codes => return codes(typed),
-        Names::Commands => return commands(),
+        // These are asked without a project.
+        Names::Codes | Names::Commands | Names::Agents | Names::AgentsToSetUp | Names::Roles => {
+            return Vec::new();
+        }
     };
     once_each(found.into_iter().map(Named::from))
 }

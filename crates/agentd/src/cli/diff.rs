@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::diff::{LineDiff, LineKind};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, Layer, SpecId, TaskId};
@@ -129,7 +130,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let specs = if all || args.specs { Some(specs(&project, &snapshot)?) } else { None };
     let code = if (all || args.code) && !is_archived { code(&project, &snapshot)? } else { None };
     if args.code && is_archived {
-        context.ui.note("The code of an archived change is in git; its branch may be gone.");
+        let log = CommandLine::agentd(["log", snapshot.id().as_str()]);
+        context.ui.note(&format!(
+            "The code of an archived change is in git, and its branch may be gone. Its commits: {log}"
+        ));
     } else if args.code && code.is_none() {
         context.ui.note("There is no commit from when the change began to compare its code with.");
     }

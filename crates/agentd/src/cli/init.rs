@@ -123,8 +123,8 @@ fn commands(context: &Context, args: &Args, root: &Path) -> Result<Commands, Com
     let found = toolchain::detect_at(root);
     let asks = !args.yes && !args.dry_run && context.ui.can_prompt();
     if asks && found.by_purpose().next().is_some() {
-        for line in report::command_lines(&found) {
-            context.ui.note(&line);
+        for (label, command) in report::command_lines(&found) {
+            context.ui.labeled(&label, &command);
         }
         if !ask::write_commands()? {
             return Ok(Commands::default());

@@ -16,7 +16,7 @@ use anstyle::Style;
 use serde::Serialize;
 
 use self::rows::updated;
-pub(super) use self::rows::{Group, add_groups, counts, first_to_continue, natural, table};
+pub(super) use self::rows::{Group, add_groups, counts, first_to_continue, natural, sort, table};
 use super::{Context, begin};
 use crate::error::CommandError;
 use crate::ui::table::{Cell, Column, Table};
@@ -221,7 +221,7 @@ impl Output for ChangeList {
                 let archived = counted(self.archived, "change");
                 screen.note(&format!("{archived} archived: agentd list --archived"));
             }
-            screen.note(&format!("Next: {}", begin()));
+            screen.note(&format!("\nNext: {}", begin()));
             return Ok(());
         }
         let mut table = table(screen);

@@ -96,8 +96,11 @@ impl Output for LogReport {
             let run = run.map(|run| format!(" #{run}")).filter(|_| screen.columns().is_some());
             screen.labeled(&label, &format!("{text}{}", run.unwrap_or_default()))?;
         }
-        let failed = self.events.iter().rfind(|event| event.failure.is_some());
-        if let (Some(run), Some(_)) = (failed.and_then(|event| event.run), screen.columns()) {
+        // What the numbers behind calls are for; one that failed is what people want to see.
+        let failed =
+            self.events.iter().rfind(|event| event.failure.is_some() && event.run.is_some());
+        let call = failed.or_else(|| self.events.iter().rfind(|event| event.run.is_some()));
+        if let (Some(run), Some(_)) = (call.and_then(|event| event.run), screen.columns()) {
             let id = &self.change_id;
             let text = format!("\nwhat happened in call #{run}: agentd log {id} --run {run}");
             screen.paragraph(&text, Style::new().dimmed())?;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use agentd_core::nearest::nearest;
 use agentd_core::text::counted;
 use clap::Command;
+use clap::builder::Resettable;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 use serde::Serialize;
 
 use super::Context;
@@ -97,12 +99,25 @@ fn unknown(all: &Command, name: &str) -> CommandError {
     }
 }
 
-/// A page, and the name of its file.
+/// A page, and the name of its file. The examples get a section of their own, in which lines stay lines.
 fn page(command: &Command) -> (String, Vec<u8>) {
     let bin = command.get_bin_name().unwrap_or_else(|| command.get_name()).replace(' ', "-");
-    let man = Man::new(command.clone()).title(bin.clone()).section("1").manual("agentd");
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let examples = after.strip_prefix("Examples:\n");
+    let command = command.clone();
+    let command = if examples.is_some() { command.after_help(Resettable::Reset) } else { command };
+    let man = Man::new(command).title(bin.clone()).section("1").manual("agentd");
     let mut text = Vec::new();
     // Into memory, which does not fail.
     let _ = man.render(&mut text);
+    if let Some(examples) = examples {
+        let mut section = Roff::new();
+        section.control("SH", ["EXAMPLES"]).control("nf", []);
+        for line in examples.lines() {
+            section.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+        }
+        section.control("fi", []);
+        let _ = section.to_writer(&mut text);
+    }
     (format!("{bin}.1"), text)
 }

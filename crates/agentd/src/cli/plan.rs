@@ -33,7 +33,7 @@ use crate::ui::editor;
 /// If interrupted, run the command again to resume; finished steps are not repeated.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan \"Let people sign in with GitHub\"    makes an ID from it\n  agentd plan add-oauth --file idea.md\n  agentd plan add-oauth                          resume\n  agentd plan fix-typo \"Say receive, not recieve\" --quick\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
+    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan \"Let people sign in with GitHub\"    makes an ID from it\n  agentd plan add-oauth --file idea.md\n  agentd plan add-oauth                           resume\n  agentd plan fix-typo \"Say receive, not recieve\" --quick\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
 )]
 pub(crate) struct Args {
     /// Change ID, or what you want; optional if only one change is open.

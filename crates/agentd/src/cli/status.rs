@@ -18,6 +18,7 @@ use agentd_core::layout::ChangeFile;
 #[cfg(test)]
 use agentd_core::next_step::Command;
 use agentd_core::next_step::NextStep;
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Phase;
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
@@ -88,6 +89,9 @@ pub(super) struct StatusReport {
     created_at: Option<Stamp>,
     updated_at: Option<Stamp>,
     last_action: Option<LastAction>,
+    /// Why the last call failed, if it did and nothing came after it.
+    #[serde(skip)]
+    last_failure: Option<FailureKind>,
     iteration: u32,
     complexity: Option<Complexity>,
     /// The latest verdict on the plan.
@@ -305,6 +309,7 @@ fn report(
         created_at: state.created_at,
         updated_at: state.updated_at,
         last_action: state.last_action.clone(),
+        last_failure: last_failure(&state),
         iteration: state.iteration,
         complexity: state.complexity,
         verdict: review.map(|review| review.verdict),
@@ -343,6 +348,13 @@ fn report(
         estimated_usd: summary.estimated_usd,
         accepted_by,
     })
+}
+
+/// Why the last call failed, if that is what was done last.
+fn last_failure(state: &State) -> Option<FailureKind> {
+    let call = state.llm_calls.last()?;
+    let is_last = matches!(&state.last_action, Some(LastAction::Step(step)) if *step == call.step);
+    call.failure.filter(|_| is_last)
 }
 
 /// Who has accepted the plan with its minor issues, if that is why it counts as approved.
@@ -393,6 +405,7 @@ impl Output for StatusReport {
             created_at: at,
             updated_at: at,
             last_action: Some(LastAction::Decide),
+            last_failure: Some(FailureKind::RateLimited),
             iteration: 1,
             complexity: Some(Complexity::Low),
             verdict: Some(PlanVerdict::NeedsRevision),

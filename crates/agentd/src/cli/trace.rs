@@ -58,7 +58,12 @@ fn find(project: &Project, id: &str) -> Result<Vec<Trace>, CommandError> {
 
 impl Output for TraceReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        self.traces.iter().try_for_each(|trace| print(screen, trace))
+        self.traces.iter().enumerate().try_for_each(|(index, trace)| {
+            if index > 0 {
+                writeln!(screen)?;
+            }
+            print(screen, trace)
+        })
     }
 
     #[cfg(test)]
@@ -116,7 +121,8 @@ fn print(out: &mut Screen<'_>, trace: &Trace) -> io::Result<()> {
     };
     let title = fit(trace.title.as_str(), TITLE);
     writeln!(out, "{BOLD}{}{BOLD:#}  {title}", trace.requirement)?;
-    writeln!(out, "  change    {} {} it {DIM}({place}){DIM:#}", trace.change_id, trace.how.name())?;
+    let what = format!("{} {} it ({place})", trace.change_id, trace.how.name());
+    out.labeled("  change    ", &what)?;
     for task in &trace.tasks {
         let status = task.status.name();
         let style = if status == "done" { GOOD } else { WARN };
@@ -131,10 +137,11 @@ fn print(out: &mut Screen<'_>, trace: &Trace) -> io::Result<()> {
     for commit in &trace.commits {
         let tasks: Vec<String> = commit.tasks.iter().map(ToString::to_string).collect();
         let subject = fit(commit.subject.as_str(), TITLE);
-        writeln!(out, "  commit    {} {DIM}{}{DIM:#} {subject}", commit.id, tasks.join(", "))?;
+        let label = format!("  commit    {DIM}{}{DIM:#} ", commit.id);
+        out.labeled(&label, &format!("{} {subject}", tasks.join(", ")))?;
     }
     for scenario in &trace.scenarios {
-        writeln!(out, "  scenario  {}", fit(scenario.as_str(), TITLE))?;
+        out.labeled("  scenario  ", &fit(scenario.as_str(), TITLE))?;
     }
     match &trace.review {
         Some(review) => {
@@ -144,13 +151,10 @@ fn print(out: &mut Screen<'_>, trace: &Trace) -> io::Result<()> {
                 None => "",
             };
             let by = printable(review.reviewer.as_str());
-            writeln!(
-                out,
-                "  review    {} by {by}, round {}{tests}",
-                review.verdict, review.iteration
-            )?;
+            let said = format!("{} by {by}, round {}{tests}", review.verdict, review.iteration);
+            out.labeled("  review    ", &said)?;
         }
         None => writeln!(out, "  review    none of its code yet")?,
     }
-    writeln!(out)
+    Ok(())
 }

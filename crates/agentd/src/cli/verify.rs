@@ -5,11 +5,11 @@ use std::process::ExitCode;
 #[cfg(test)]
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
-use agentd_core::text::printable;
 use agentd_engine::change::journal;
 use agentd_engine::change::signing::AllowedSigners;
 use agentd_engine::insight::verify::{self, Claim, Status, Verified};
 use agentd_engine::store::{Change, Project};
+use anstyle::Style;
 use serde::Serialize;
 
 use super::{Context, user};
@@ -98,20 +98,15 @@ impl Output for VerifyReport {
             let phase = change.phase.map_or("new", Phase::name);
             writeln!(screen, "{BOLD}{}{BOLD:#}  {phase}", change.change_id)?;
             for Claim { name, status, text, entry, .. } in &change.claims {
-                let text = printable(text);
-                let entry =
-                    entry.map(|entry| format!("  {DIM}#{entry}{DIM:#}")).unwrap_or_default();
-                match status {
-                    Status::Proven => {
-                        writeln!(screen, "  {GOOD}\u{2713}{GOOD:#} {name:<10} {text}{entry}")?;
-                    }
-                    Status::NotProven => {
-                        writeln!(screen, "  {BAD}\u{2717}{BAD:#} {name:<10} {text}{entry}")?;
-                    }
-                    Status::NotClaimed => {
-                        writeln!(screen, "  {DIM}\u{2013} {name:<10} {text}{DIM:#}")?;
-                    }
-                }
+                let (mark, style) = match status {
+                    Status::Proven => ('\u{2713}', GOOD),
+                    Status::NotProven => ('\u{2717}', BAD),
+                    Status::NotClaimed => ('\u{2013}', DIM),
+                };
+                let entry = entry.map(|entry| format!("  #{entry}")).unwrap_or_default();
+                let label = format!("  {style}{mark}{style:#} {name:<10} ");
+                let look = if *status == Status::NotClaimed { DIM } else { Style::new() };
+                screen.labeled_as(&label, &format!("{text}{entry}"), look)?;
             }
         }
         Ok(())

@@ -75,7 +75,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in printable(text).lines() {
         let mut current = String::new();
-        let line = figures_kept(line);
+        let line = kept_together(line);
         for (space, piece) in pieces(&line, columns) {
             let space = if space && !current.is_empty() { " " } else { "" };
             if current.width() + space.len() + piece.width() <= columns {
@@ -93,14 +93,15 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines.iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
-/// A line in which figures stay with their units: `2 m 05 s`.
-fn figures_kept(line: &str) -> String {
+/// A line in which figures stay with their units (`2 m 05 s`), and a `·` with what is before it: at the
+/// begin of a line it would look like the mark of a list.
+fn kept_together(line: &str) -> String {
     const UNITS: [&str; 6] = ["ms", "s", "m", "min", "h", "d"];
     let is_figure = |word: &str| {
         word.contains(|c: char| c.is_ascii_digit())
             && word.chars().all(|c| c.is_ascii_digit() || c == '.')
     };
-    if !line.contains(|c: char| c.is_ascii_digit()) {
+    if !line.contains(|c: char| c.is_ascii_digit() || c == '·') {
         return line.to_owned();
     }
     let mut kept = String::with_capacity(line.len());
@@ -108,7 +109,7 @@ fn figures_kept(line: &str) -> String {
     for (index, word) in line.split(' ').enumerate() {
         let unit = word.trim_end_matches([',', '.', ';', ':', ')']);
         let is_unit = is_figure(before) && UNITS.contains(&unit);
-        let stays = is_unit || (behind_figure && is_figure(word));
+        let stays = word == "·" || is_unit || (behind_figure && is_figure(word));
         if index > 0 {
             kept.push(if stays { NO_BREAK } else { ' ' });
         }
@@ -129,7 +130,7 @@ pub(crate) fn fold(line: &str, columns: usize) -> Vec<String> {
     let further = (indent + 2).min(columns / 2);
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for (is_word, text) in tokens(line) {
+    for (is_word, text) in tokens(line, columns - further) {
         let last = lines.len() - 1;
         if !is_word {
             // Looks take no room, and hold until they are ended.
@@ -153,8 +154,9 @@ pub(crate) fn fold(line: &str, columns: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.trim_end_matches(' ').to_owned()).collect()
 }
 
-/// The words and spaces of a line, and between them the sequences that give it a look.
-fn tokens(line: &str) -> Vec<(bool, &str)> {
+/// The words and spaces of a line, and between them the sequences that give it a look. A word that is
+/// longer than a line is in pieces: the place of a finding must not lose its end.
+fn tokens(line: &str, columns: usize) -> Vec<(bool, &str)> {
     let mut found = Vec::new();
     let mut rest = line;
     while !rest.is_empty() {
@@ -170,7 +172,7 @@ fn tokens(line: &str) -> Vec<(bool, &str)> {
             found.push((!token.starts_with('\u{1b}'), token));
         } else {
             // Scripts without spaces break between characters.
-            found.extend(pieces(token, usize::MAX).map(|(_, piece)| (true, piece)));
+            found.extend(pieces(token, columns).map(|(_, piece)| (true, piece)));
         }
         rest = behind;
     }
@@ -203,7 +205,7 @@ pub(super) fn pieces(line: &str, columns: usize) -> impl Iterator<Item = (bool, 
 /// Whether a line may end between two characters of a word: beside ideographs and their like, but
 /// not in front of a sign that closes something, or behind one that opens it.
 fn may_break(before: &str, after: &str) -> bool {
-    const CLOSES: &str = "、。，．：；？！）」』】》〉〕］｝”’…—·%)]},.:;?!";
+    const CLOSES: &str = "、。，．：；？！）」』】》〉〕］｝”’…—·%)]},.:;?!\u{a0}";
     const OPENS: &str = "（「『【《〈〔［｛“‘([{";
     let is_wide = |cluster: &str| cluster.width() == 2;
     (is_wide(before) || is_wide(after)) && !CLOSES.contains(after) && !OPENS.contains(before)
@@ -259,6 +261,8 @@ mod tests {
             ("src/auth/flow.rs:12", 9, &["src/auth/", "flow.rs:", "12"]),
             ("「登入」頁", 4, &["「登", "入」", "頁"]),
             ("it took 2 m 05 s, then 12 s", 12, &["it took", "2 m 05 s,", "then 12 s"]),
+            ("1 open · none archived · three", 15, &["1 open · none", "archived ·", "three"]),
+            ("登入 · 登出", 5, &["登", "入 ·", "登出"]),
         ] {
             assert_eq!(wrap(text, columns), lines, "{text:?} in {columns}");
         }
@@ -269,6 +273,8 @@ mod tests {
         let line = "  \u{1b}[1mone\u{1b}[0m two three 讓搜尋更快";
         assert_eq!(fold(line, 12), ["  \u{1b}[1mone\u{1b}[0m two", "    three 讓", "    搜尋更快"]);
         assert_eq!(fold(line, 80), [line]);
+        let place = "  --> agentd/changes/add-oauth/tasks.md:23:15";
+        assert_eq!(fold(place, 30), ["  --> agentd/changes/add-", "    oauth/tasks.md:23:15"]);
     }
 
     proptest! {

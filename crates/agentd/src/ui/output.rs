@@ -92,8 +92,13 @@ impl<'a> Screen<'a> {
     /// Writes text that is broken where a line ends: below `label`, further lines are indented as
     /// far as the label is wide.
     pub(crate) fn labeled(&mut self, label: &str, text: &str) -> io::Result<()> {
+        self.labeled_as(label, text, Style::new())
+    }
+
+    /// The same in a look of its own.
+    pub(crate) fn labeled_as(&mut self, label: &str, text: &str, style: Style) -> io::Result<()> {
         let columns = self.columns;
-        hanging(self, label, text, Style::new(), columns)
+        hanging(self, label, text, style, columns)
     }
 
     /// Writes a paragraph.
@@ -180,6 +185,10 @@ impl Remarks<'_> {
 
     pub(super) fn note(&mut self, text: &str) {
         let _ = hanging(&mut self.out, "", text, Style::new(), self.columns);
+    }
+
+    pub(super) fn labeled(&mut self, label: &str, text: &str) {
+        let _ = hanging(&mut self.out, label, text, Style::new(), self.columns);
     }
 
     pub(super) fn warn(&mut self, text: &str) {

@@ -13,7 +13,7 @@ use std::path::Path;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind, read};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
-pub(crate) use self::menu::{Choice, Menu, Outcome};
+pub(crate) use self::menu::{Choice, Menu, Outcome, RECOMMENDED};
 use super::measure::{fit, one_line, width};
 use super::region::{Frame, Region};
 use super::{BOLD, GOOD, columns, editor};

@@ -6,7 +6,7 @@ use agentd_core::document::clarifications::Answered;
 use agentd_core::document::questions::{Pick, Question};
 use agentd_core::text::Prose;
 
-use super::prompt::{self, Answer, Choice, Menu, NoAnswer};
+use super::prompt::{self, Answer, Choice, Menu, NoAnswer, RECOMMENDED};
 
 /// What a person has answered so far, by the headers of the questions: labels, or own words.
 pub(crate) type Given = Vec<(String, Vec<String>)>;
@@ -14,7 +14,7 @@ pub(crate) type Given = Vec<(String, Vec<String>)>;
 /// A question as the terminal shows it: the recommended option first and marked.
 fn menu(question: &Question, number: usize, count: usize, given: Option<&Answer>) -> Menu {
     let choices = question.options.iter().enumerate().map(|(i, option)| {
-        let mark = if i == 0 { " (recommended)" } else { "" };
+        let mark = if i == 0 { RECOMMENDED } else { "" };
         Choice { label: format!("{}{mark}", option.label), details: option.description.to_string() }
     });
     let asked = format!("{} ({number} of {count}): {}", question.header, question.question);

@@ -53,6 +53,8 @@ pub enum StepError {
     Agent {
         /// Who.
         agent: AgentKind,
+        /// As what, where it was called.
+        role: Option<Role>,
         /// How.
         failure: Box<Failure>,
     },
@@ -136,8 +138,8 @@ impl Explain for StepError {
             Self::Agent { failure, .. } if failure.kind == FailureKind::Cancelled => {
                 ErrorReport::interrupted()
             }
-            Self::Agent { agent, failure } => {
-                explain_failure(report, failure).details(ErrorDetails::Call {
+            Self::Agent { agent, role, failure } => {
+                explain_failure(report, failure, *role).details(ErrorDetails::Call {
                     agent: *agent,
                     failure: failure.kind,
                     retry_after_ms: failure.retry_after_ms,
@@ -194,7 +196,11 @@ pub(crate) const BY_RULES: &str =
 const FEW_LINES: usize = 8;
 
 /// How an agent failed: its own words are the cause.
-fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> ErrorReport {
+fn explain_failure(
+    report: impl Fn(Kind) -> ErrorReport,
+    failure: &Failure,
+    role: Option<Role>,
+) -> ErrorReport {
     let kind = match failure.kind {
         FailureKind::SessionNotFound => Kind::SessionNotFound,
         FailureKind::McpUnavailable => Kind::McpUnavailable,
@@ -229,7 +235,9 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
     match kind {
         Kind::AgentAuth => report.run("then check", CommandLine::agentd(["doctor"])),
         Kind::AgentNotInstalled => {
-            report.edit("or name another agent in [roles]", "agentd/config.toml").hint(BY_RULES)
+            let report = report.edit("or name another agent in [roles]", "agentd/config.toml");
+            let plans = !matches!(role, Some(Role::Implementer | Role::Reviewer));
+            if plans { report.hint(BY_RULES) } else { report }
         }
         _ => report,
     }

@@ -141,7 +141,7 @@ pub(in crate::agents) fn identity(agents: &Agents, agent: AgentKind) -> Option<D
 fn resolved(agents: &Agents, agent: AgentKind, name: &str) -> Result<String, StepError> {
     process::resolve(name, &agents.environment, agents.project.root()).map_err(|inside| {
         let failure = not_installed(agent, name, &inside.to_string());
-        StepError::Agent { agent, failure: Box::new(failure) }
+        StepError::Agent { agent, role: None, failure: Box::new(failure) }
     })
 }
 

@@ -109,10 +109,10 @@ fn dependent(config: &Config) -> String {
     format!("Reviews will not be independent: {who}. With a second agent, change [roles].")
 }
 
-/// A line for each command that was found, with where.
-pub(super) fn command_lines(commands: &Commands) -> Vec<String> {
+/// A label for each command that was found, and the command, with where.
+pub(super) fn command_lines(commands: &Commands) -> Vec<(String, String)> {
     let line = |(purpose, found): (&str, &Detected)| {
-        format!("  {purpose:12} {} (from {})", found.command, found.source)
+        (format!("  {purpose:12} "), format!("{} (from {})", found.command, found.source))
     };
     commands.by_purpose().map(line).collect()
 }

@@ -43,6 +43,14 @@ pub(in crate::cli) fn natural(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
+/// Puts changes in the order in which people are shown them: what needs them first, then the latest.
+pub(in crate::cli) fn sort(changes: &mut [Glance]) {
+    changes.sort_by(|a, b| natural(a.summary.change_id.as_str(), b.summary.change_id.as_str()));
+    changes.sort_by_key(|glance| {
+        (Group::of(glance), std::cmp::Reverse(glance.summary.updated_at.clone()))
+    });
+}
+
 /// What changes are listed under, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cli) enum Group {

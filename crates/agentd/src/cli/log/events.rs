@@ -101,7 +101,7 @@ pub(super) fn all(
     let journal = journal::parse(&journal).unwrap_or_default();
     events.extend(clarified(snapshot, &journal));
     events.extend(recorded(&journal, state));
-    events.extend(reviews(snapshot, state, rounds));
+    events.extend(reviews(snapshot, state, rounds, &journal));
     events.extend(calls(state));
     events.extend(tests(state, rounds));
     events.extend(decisions(state));
@@ -185,20 +185,37 @@ fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 
-fn reviews(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event> {
+fn reviews(
+    snapshot: &Snapshot,
+    state: &State,
+    rounds: &CodeRounds,
+    journal: &Journal,
+) -> Vec<Event> {
     let mut events = Vec::new();
     let reviews = snapshot.documents.reviews();
+    // A review that was played from a recording has the date of the recording; the journal says when
+    // it was given here. Only where each round is in it: which one is meant is known by the count.
+    let recorded = |is_one: fn(&Recorded) -> bool, rounds: usize| {
+        let entries = journal.entries.iter().filter(|entry| is_one(&entry.event));
+        let at: Vec<Stamp> = entries.map(|entry| entry.at).collect();
+        if at.len() == rounds { at } else { Vec::new() }
+    };
+    let of_plan = recorded(|event| matches!(event, Recorded::PlanReviewed { .. }), reviews.len());
+    let of_code =
+        recorded(|event| matches!(event, Recorded::CodeReviewed { .. }), rounds.reviews.len());
     for (index, review) in reviews.iter().enumerate() {
         let verdict = review.verdict.label();
         let text = format!("{verdict} by {}, round {}", review.reviewer, review.iteration);
         let fates = fates(&reviews[..=index]);
-        events.push(reviewed(review.date, &text, review.counts(), &fates));
+        let at = of_plan.get(index).copied().or(review.date);
+        events.push(reviewed(at, &text, review.counts(), &fates));
     }
     for (index, review) in rounds.reviews.iter().enumerate() {
         let verdict = review.verdict.map_or("no verdict", CodeVerdict::label);
         let text = format!("{verdict} by {}, round {}", review.reviewer, review.iteration);
         let fates = fates(&rounds.reviews[..=index]);
-        events.push(reviewed(review.created_at, &text, review.counts(), &fates));
+        let at = of_code.get(index).copied().or(review.created_at);
+        events.push(reviewed(at, &text, review.counts(), &fates));
     }
     // One whose run is not here.
     let is_listed = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));

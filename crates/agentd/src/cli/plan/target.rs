@@ -7,7 +7,7 @@ use agentd_engine::change::glance;
 use agentd_engine::store::{Project, StoreError};
 
 use super::Args;
-use crate::cli::{Context, planning};
+use crate::cli::{Context, list, planning};
 use crate::error::CommandError;
 use crate::ui::ask::{self, Named};
 
@@ -43,7 +43,9 @@ impl Target {
             if context.meant(&project)?.is_some() || !context.ui.can_prompt() {
                 return Ok(target);
             }
-            if let Some(id) = ask::which_change(&glance::open(&project)?)? {
+            let mut open = glance::open(&project)?;
+            list::sort(&mut open);
+            if let Some(id) = ask::which_change(&open)? {
                 return Ok(Self { id: Some(id), ..target });
             }
             loop {

@@ -10,7 +10,7 @@ use agentd_engine::insight::cost::{self, Month};
 use agentd_engine::store::Project;
 use serde::Serialize;
 
-use crate::cli::list::{Group, add_groups, first_to_continue, natural, table};
+use crate::cli::list::{add_groups, first_to_continue, sort, table};
 use crate::cli::{Context, begin};
 use crate::error::CommandError;
 use crate::ui::{BOLD, DIM, Output, Screen};
@@ -44,10 +44,7 @@ pub(in crate::cli) struct ProjectStatus {
 
 pub(super) fn report(context: &Context, project: &Project) -> Result<ProjectStatus, CommandError> {
     let mut changes = glance::open(project)?;
-    changes.sort_by(|a, b| natural(a.summary.change_id.as_str(), b.summary.change_id.as_str()));
-    changes.sort_by_key(|glance| {
-        (Group::of(glance), std::cmp::Reverse(glance.summary.updated_at.clone()))
-    });
+    sort(&mut changes);
     let spent = cost::of_project(project, None)?;
     let this_month = Month::of(context.now()).to_string();
     let first = first_to_continue(&changes);

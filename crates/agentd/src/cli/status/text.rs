@@ -2,9 +2,11 @@
 
 use std::io::{self, Write as _};
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::{Counts, Severity};
 use agentd_core::document::issue_fate::EarlierIssue;
 use agentd_core::figures::{clock, duration, tokens, usd};
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Phase;
 use agentd_core::state::LastAction;
 use agentd_core::text::{Line, counted, printable};
@@ -328,7 +330,19 @@ fn work(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
     let last = report.last_action.as_ref().map(LastAction::to_string);
     if let Some(action) = last {
         let when = report.updated_at.map(|at| format!(", {}", screen.when(at)));
-        field(screen, "last", &format!("{action}{}", when.unwrap_or_default()))?;
+        let failure = report.last_failure.filter(|_| screen.columns().is_some());
+        let failed = match failure {
+            None => String::new(),
+            Some(FailureKind::Cancelled) => " was interrupted".to_owned(),
+            Some(FailureKind::Other) => " failed".to_owned(),
+            Some(failure) => format!(" failed: {}", failure.words()),
+        };
+        field(screen, "last", &format!("{action}{failed}{}", when.unwrap_or_default()))?;
+        if failure.is_some_and(|failure| failure != FailureKind::Cancelled) {
+            let id = report.change_id.as_str();
+            let log = CommandLine::agentd(["log", id, "--run", "last"]);
+            field(screen, "", &format!("what it said: {log}"))?;
+        }
     }
     Ok(())
 }

@@ -400,7 +400,7 @@ fn ctrl_c_leaves_a_clean_screen_also_after_a_resize() {
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0));
     let after = seen.split(up).nth(1).unwrap();
-    assert_eq!(screen(after, 30), "✗ Spec 1/3: auth-flow  1.0 s\n  · interrupted\n");
+    assert_eq!(screen(after, 30), "✗ Spec 1/3: auth-flow\n  1.0 s · interrupted\n");
 }
 
 /// Issue 19: Ctrl-C twice kills, and leaves nothing of the view behind.

@@ -10,6 +10,9 @@ use crate::ui::{BOLD, DIM, GOOD, WARN};
 /// Lines that are longer than this are hard to read, however wide the terminal is.
 const READABLE: usize = 100;
 
+/// What marks an answer to choose that is recommended; one that was given is shown without it.
+pub(crate) const RECOMMENDED: &str = " (recommended)";
+
 /// An answer to choose.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choice {
@@ -40,6 +43,8 @@ pub(crate) struct Menu {
     at: usize,
     /// Why the answer was not taken.
     problem: Option<String>,
+    /// What was typed to find an answer, where typing is no answer itself.
+    sought: String,
 }
 
 /// What came of a key.
@@ -120,10 +125,26 @@ impl Menu {
         }
     }
 
+    /// Goes to the next answer with the typed text in it; one that begins with it is meant first.
+    fn seek(&mut self, sought: String) {
+        let wanted = sought.to_lowercase();
+        let labels: Vec<String> =
+            self.choices.iter().map(|choice| choice.label.to_lowercase()).collect();
+        let found = labels.iter().position(|label| label.starts_with(&wanted));
+        match found.or_else(|| labels.iter().position(|label| label.contains(&wanted))) {
+            Some(at) => (self.at, self.sought) = (at, sought),
+            None => self.set_problem(&format!("there is no answer with `{sought}`")),
+        }
+    }
+
     /// Does what a key says.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Option<Outcome> {
         self.problem = None;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let seeks = self.own.is_none() && !control;
+        if !matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace) {
+            self.sought.clear();
+        }
         match key.code {
             KeyCode::Char('c') if control => return Some(Outcome::Interrupted),
             KeyCode::Char('e') if control && self.own.is_some() => return Some(Outcome::Editor),
@@ -138,6 +159,7 @@ impl Menu {
             KeyCode::Up => self.at = (self.at + self.rows() - 1) % self.rows().max(1),
             KeyCode::Down | KeyCode::Tab => self.at = (self.at + 1) % self.rows().max(1),
             KeyCode::Char(' ') if self.several && !self.on_own() => {
+                self.sought.clear();
                 if let Some(mark) = self.marked.get_mut(self.at) {
                     *mark = !*mark;
                 }
@@ -147,6 +169,16 @@ impl Menu {
                 // Typing is an answer of their own.
                 self.at = self.choices.len();
                 self.edit(key);
+            }
+            // A space at the begin is no text to find.
+            KeyCode::Char(' ') if seeks && self.sought.is_empty() => {}
+            KeyCode::Char(typed) if seeks => self.seek(format!("{}{typed}", self.sought)),
+            KeyCode::Backspace if seeks => {
+                let mut sought = std::mem::take(&mut self.sought);
+                sought.pop();
+                if !sought.is_empty() {
+                    self.seek(sought);
+                }
             }
             _ if self.on_own() => {
                 let is_taken = self.edit(key);
@@ -193,28 +225,45 @@ impl Menu {
     /// What is chosen by an outcome, in words.
     pub(crate) fn in_words(&self, picks: &[usize], own: Option<&str>) -> String {
         let labels = picks.iter().filter_map(|pick| Some(&*self.choices.get(*pick)?.label));
+        let labels = labels.map(|label| label.strip_suffix(RECOMMENDED).unwrap_or(label));
         labels.chain(own).collect::<Vec<_>>().join(", ")
     }
 
-    fn keys(&self) -> String {
-        let mut keys = Vec::new();
+    /// What keys do. Where there is little room, those are left out that people try first; `is_cut`
+    /// says that some answers are not on the screen.
+    fn keys(&self, room: usize, is_cut: bool) -> String {
+        let mut keys: Vec<(u8, String)> = Vec::new();
+        let mut add = |weight, text: &str| keys.push((weight, text.to_owned()));
         if self.rows() > 1 {
-            keys.push("↑↓ move");
+            add(0, "↑↓ move");
+        }
+        if is_cut && self.own.is_none() {
+            add(3, "type to find");
         }
         if self.several {
-            keys.push("space marks");
+            add(5, "space marks");
         }
-        keys.push("enter answers");
+        add(6, "enter answers");
         if self.own.is_some() {
-            keys.push("Ctrl-E editor");
+            add(2, "Ctrl-E editor");
         }
         if self.can_go_back {
             // In a text, the arrow moves the cursor.
             let in_text = self.on_own() && !self.own().is_empty();
-            keys.push(if in_text { "Shift-Tab back" } else { "← back" });
+            add(4, if in_text { "Shift-Tab back" } else { "← back" });
         }
-        keys.push("Esc stops");
-        keys.join(" · ")
+        add(7, "Esc stops");
+        if is_cut {
+            add(1, &format!("{} of {}", self.at + 1, self.rows()));
+        }
+        let joined = |keys: &[(u8, String)]| {
+            keys.iter().map(|(_, text)| &**text).collect::<Vec<_>>().join(" · ")
+        };
+        while width(&joined(&keys)) > room && keys.len() > 1 {
+            let least = keys.iter().map(|(weight, _)| *weight).min();
+            keys.retain(|(weight, _)| Some(*weight) != least);
+        }
+        fit(&joined(&keys), room)
     }
 
     /// How it looks in a terminal of this size.
@@ -227,17 +276,22 @@ impl Menu {
             top.push((format!("{mark} {BOLD}{line}{BOLD:#}"), took));
         }
         let mut bottom: Vec<(String, usize)> = Vec::new();
-        for (text, style) in
-            [(self.problem.as_deref().unwrap_or_default(), WARN), (&*self.remark, DIM)]
-        {
+        let sought = match &*self.sought {
+            "" => String::new(),
+            sought => format!("find: {sought}"),
+        };
+        for (text, style) in [
+            (self.problem.as_deref().unwrap_or_default(), WARN),
+            (&*sought, DIM),
+            (&*self.remark, DIM),
+        ] {
             for line in wrap(text, room).into_iter().filter(|line| !line.is_empty()) {
                 let took = width(&line);
                 bottom.push((format!("{style}{line}{style:#}"), took));
             }
         }
-        let keys = fit(&self.keys(), room);
-        bottom.push((format!("{DIM}{keys}{DIM:#}"), width(&keys)));
-        let left = rows.saturating_sub(top.len() + bottom.len() + 1).max(1);
+        // One more for the keys.
+        let left = rows.saturating_sub(top.len() + bottom.len() + 2).max(1);
         let all = |detailed: bool| -> Vec<Vec<(String, usize)>> {
             (0..self.choices.len())
                 .map(|at| self.choice(at, room, detailed || at == self.at))
@@ -259,14 +313,17 @@ impl Menu {
         }
         let mut lines = top;
         let mut cursor = None;
-        let mut shown = 0;
+        let (mut shown, mut answers) = (0, 0);
         for block in &blocks[first..] {
             if shown + block.len() + extra > left && shown > 0 {
                 break;
             }
             shown += block.len();
+            answers += 1;
             lines.extend(block.iter().cloned());
         }
+        let keys = self.keys(room, answers < blocks.len());
+        bottom.push((format!("{DIM}{keys}{DIM:#}"), width(&keys)));
         if let Some((line, took, column)) = own {
             if self.on_own() {
                 cursor = Some((lines.len(), column));
@@ -384,8 +441,43 @@ mod tests {
              With GitHub. Nothing is\n    \
              stored here.\n  \
              other: type your own answer\n\
-             ↑↓ move · enter answers · Ctr…"
+             enter answers · Esc stops"
         );
+    }
+
+    /// Of many answers people see where they are, and type to find one.
+    #[test]
+    fn one_of_many_is_found_by_typing() {
+        let ids = ["add-account", "add-session", "fix-webhook", "drop-account"];
+        let choices = ids.map(|id| Choice { label: id.into(), details: String::new() });
+        let mut menu = Menu::new("Which change?", choices.to_vec());
+        let keys = |menu: &Menu, columns, rows| {
+            plain(menu, columns, rows).lines().last().unwrap().to_owned()
+        };
+        let all = "↑↓ move · type to find · enter answers · Esc stops";
+        assert_eq!(keys(&menu, 80, 40), all.replace("type to find · ", ""));
+        assert_eq!(keys(&menu, 80, 6), format!("{all} · 1 of 4"));
+        let fewer = all.replace("↑↓ move · ", "");
+        assert_eq!(keys(&menu, 55, 6), format!("{fewer} · 1 of 4"));
+        assert_eq!(keys(&menu, 45, 6), fewer);
+        type_in(&mut menu, "acc");
+        assert!(plain(&menu, 80, 40).contains("> add-account"), "{}", plain(&menu, 80, 40));
+        type_in(&mut menu, "x");
+        let shown = plain(&menu, 80, 40);
+        assert!(shown.contains("there is no answer with `accx`\nfind: acc\n"), "{shown}");
+        press(&mut menu, &[KeyCode::Backspace, KeyCode::Backspace, KeyCode::Backspace]);
+        type_in(&mut menu, "Dr");
+        assert!(plain(&menu, 80, 40).contains("> drop-account"));
+        press(&mut menu, &[KeyCode::Up]);
+        assert!(plain(&menu, 80, 40).contains("> fix-webhook"));
+        let chosen = Outcome::Chosen { picks: vec![2], own: None };
+        assert_eq!(press(&mut menu, &[KeyCode::Enter]), Some(chosen));
+    }
+
+    /// What is recommended is said where one chooses, not where one has chosen.
+    #[test]
+    fn an_answer_is_shown_without_its_recommendation() {
+        assert_eq!(menu().in_words(&[0, 1], Some("SAML")), "OAuth, Password, SAML");
     }
 
     /// Issue 19, m1 and m2: typing is an own answer, and Esc takes back no more than it must.

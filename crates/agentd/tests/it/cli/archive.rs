@@ -380,7 +380,6 @@ fn trace_from_requirement_to_review() {
       file                    MODIFY src/auth.rs
       scenario  Signing in
       review    APPROVED by codex, round 1
-
     --- stderr
     ");
     let document = project.run(["trace", "add-oauth", "--json"]).fine().json();
@@ -415,6 +414,7 @@ fn finished_archive_is_reported_once() {
     warning: archiving `add-oauth` was interrupted; it is finished now
     No change is open.
     1 change archived: agentd list --archived
+
     Next: agentd plan <id> "<what you want>"
     "#);
     insta::assert_snapshot!(project.run(["list"]), @r#"
@@ -422,6 +422,7 @@ fn finished_archive_is_reported_once() {
     --- stderr
     No change is open.
     1 change archived: agentd list --archived
+
     Next: agentd plan <id> "<what you want>"
     "#);
 }

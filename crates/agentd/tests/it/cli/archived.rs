@@ -106,6 +106,7 @@ fn each_command_shows_an_archived_change_or_says_that_it_is_one() {
         }
         assert_ne!(run.code, 0, "{args:?}: {all}");
         assert!(run.stderr.contains("`add-oauth` is archived"), "{args:?}: {all}");
+        assert!(!run.stderr.contains("start it"), "{args:?}: {all}");
         for next in ["agentd status add-oauth", "agentd unarchive add-oauth"] {
             assert!(run.stderr.contains(next), "{args:?}: {all}");
         }

@@ -93,6 +93,27 @@ fn parts_of_changes_and_specs_are_completed() {
     }
 }
 
+/// Agents and roles, those of the settings too.
+#[test]
+fn agents_and_roles_are_completed() {
+    let project = TestProject::new()
+        .begun("add-oauth")
+        .root_file("agentd/config.toml", "[agents.mine]\nacp = [\"my-agent\"]\n");
+    for command in ["plan", "impl", "review"] {
+        let agents = next(&project, &[command, "--agent", ""]);
+        for agent in ["gemini", "codex", "claude", "builtin", "mine"] {
+            assert!(agents.iter().any(|known| known == agent), "{command}: {agents:?}");
+        }
+        assert!(!agents.iter().any(|known| known == "replay"), "{agents:?}");
+    }
+    assert_eq!(next(&project, &["doctor", "--probe", "min"]), ["mine"]);
+    assert_eq!(next(&project, &["init", "--agents", "al"]), ["all"]);
+    assert_eq!(next(&project, &["init", "--agents", "claude,cod"]), ["claude,codex"]);
+    assert_eq!(next(&project, &["mcp", "--role", "pl"]), ["planner"]);
+    assert_eq!(next(&project, &["mcp", "--change", "add"]), ["add-oauth"]);
+    assert_eq!(next(&TestProject::empty(), &["plan", "--agent", "gem"]), ["gemini"]);
+}
+
 /// The script of bash, in bash.
 #[test]
 fn bash_completes() {

@@ -158,7 +158,7 @@ fn a_person_is_asked_about_the_commands() {
         let mut terminal = Terminal::start(project.command(["init"]).env("NO_COLOR", "1"));
         terminal.wait_for("Which agents work on this project?");
         terminal.press("\r");
-        terminal.wait_for("go test ./... (from go.mod)");
+        terminal.wait_for("  test         go test ./... (from go.mod)");
         terminal.wait_for("Is this how the project is tested, checked and built?");
         if answer == "no" {
             terminal.press(DOWN);

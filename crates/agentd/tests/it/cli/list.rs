@@ -40,6 +40,7 @@ fn list_in_empty_project() {
     exit 0
     --- stderr
     No change is open.
+
     Next: agentd plan <id> "<what you want>"
     "#);
     insta::assert_snapshot!(project.run(["list", "--specs"]), @"

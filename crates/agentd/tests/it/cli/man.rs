@@ -17,6 +17,13 @@ fn options(text: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase())).collect()
 }
 
+/// The first example in the help of a command, as it is in a page.
+fn help_examples(project: &TestProject, command: &str) -> String {
+    let help = project.run([command, "--help"]).fine().stdout;
+    let (_, examples) = help.split_once("\nExamples:\n").unwrap();
+    examples.lines().next().unwrap().trim_start().replace('\'', "\\*(Aq")
+}
+
 /// Issue 19: pages for all commands and no others, which name every option of the help.
 #[test]
 fn every_command_has_a_man_page_with_its_options() {
@@ -41,6 +48,11 @@ fn every_command_has_a_man_page_with_its_options() {
         let named = options(&page.replace("\\-", "-"));
         let missing: Vec<String> = options(help).difference(&named).cloned().collect();
         assert_eq!(missing, Vec::<String>::new(), "of {command}");
+        // The examples as they are typed: in a section of that name, and not filled like prose.
+        let (_, examples) = page.split_once(".SH EXAMPLES\n.nf\n").unwrap();
+        assert!(!page.contains(".SH EXTRA"), "{page}");
+        let first = help_examples(&project, command);
+        assert_eq!(examples.lines().next().unwrap().replace("\\-", "-"), first, "of {command}");
     }
 
     if !Path::new("/usr/bin/groff").exists() {

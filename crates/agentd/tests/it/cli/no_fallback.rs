@@ -99,7 +99,7 @@ fn the_builtin_agent_plays_where_it_was_chosen() {
     warning: planner and challenger are both from agentd: they have the same blind spots
     Challenge: started (builtin)
     Challenge: done, [DURATION], APPROVED - passes the rules; nobody has judged the idea
-    It passes the rules; nobody has judged the idea. Reviewed without a model, by the rules of `agentd validate`: 1 issue.
+    Reviewed without a model, by the rules of `agentd validate`, which do not judge the idea: 1 issue.
     LOW     I1  Q004: no scenario says what happens when something goes wrong
                 agentd/changes/add-login/specs/login.md:28
                 A spec has a scenario for what happens when something goes wrong.
@@ -110,6 +110,20 @@ fn the_builtin_agent_plays_where_it_was_chosen() {
     // A second look calls nobody.
     let again = planned(&by_roles, &[]);
     assert_eq!((&again["action"], &again["agents"]), (&json!("already_challenged"), &json!({})));
+}
+
+/// The built-in agent plans; where code is missing, it is no way out.
+#[test]
+fn who_implements_is_not_told_how_to_plan() {
+    let project = TestProject::new().change("add-oauth").approved();
+    let hints = |args: &[&str]| {
+        let error = project.run(args.iter().chain(&["--json"])).exits(1).json();
+        assert_eq!(error["error"]["kind"], "agent_not_installed", "{error:#}");
+        error["error"]["hints"].to_string()
+    };
+    let hints = hints(&["impl"]);
+    assert!(hints.contains("name another agent in [roles]"), "{hints}");
+    assert!(!hints.contains("for a plan alone"), "{hints}");
 }
 
 #[test]

@@ -45,11 +45,35 @@ fn building(project: TestProject) -> TestProject {
     without_record(project)
 }
 
+/// One whose challenger could not be called, and whose plan breaks a rule.
+fn failed(project: TestProject) -> TestProject {
+    let project = project.change("add-oauth").edit(
+        "STATE.yaml",
+        "llm_calls: []\ntotal_cost: 0.0\ntotal_tokens_in: 0\ntotal_tokens_out: 0\n",
+        "llm_calls:\n  - step: challenge\n    agent: codex\n    model: gpt-6.1-sol\n    tokens_in: 0\n    tokens_out: 0\n    duration_ms: 2400\n    cost: 0.0\n    timestamp: 2026-11-04T12:20:00Z\n    run: 1\n    failure: rate_limited\ntotal_cost: 0.0\ntotal_tokens_in: 0\ntotal_tokens_out: 0\n",
+    );
+    project.replace("STATE.yaml", "last_action: proposal", "last_action: challenge");
+    project.replace("tasks.md", "depends_on: [\"1.1\"]", "depends_on: [\"9.9\"]");
+    project
+}
+
 /// The same in the language of the author of agentd.
 fn chinese(project: TestProject) -> TestProject {
     let project = project.change("zh-login");
     let text = "新增密碼登入：使用者必須輸入電子郵件與密碼，五次失敗後鎖定帳號，並顯示錯誤訊息。";
     project.replace("proposal.md", "Sign in with OAuth.", text);
+    project.replace(
+        "specs/auth-flow.md",
+        "### R1: Sign in",
+        "### R1: 以密碼登入，五次失敗後鎖定帳號",
+    );
+    project.replace(
+        "specs/auth-flow.md",
+        "Signing in",
+        "使用者以正確的電子郵件與密碼登入，並看到自己的首頁",
+    );
+    project.replace("specs/auth-flow.md", "the server answers with 200", text);
+    project.replace("tasks.md", "Task 2.1: Sign in", "Task 2.1: 新增密碼登入的頁面與錯誤訊息");
     let project = project.challenged(&[Severity::High]);
     without_record(project)
 }
@@ -217,6 +241,8 @@ screens! {
         "list" => ["list"],
         "status" => ["status"],
         "cost" => ["cost", "--all"],
+        "archived" => ["list", "--archived"],
+        "specs" => ["list", "--specs"],
         "error" => ["log"];
     screens_of_one_change: one(TestProject::new()),
         "list" => ["list"],
@@ -234,10 +260,18 @@ screens! {
     screens_of_code: building(TestProject::new()),
         "list" => ["list"],
         "status" => ["status"];
+    screens_of_a_failure: failed(TestProject::new()),
+        "list" => ["list"],
+        "status" => ["status"],
+        "log" => ["log"],
+        "validate" => ["validate"];
     screens_in_chinese: chinese(TestProject::new()),
         "list" => ["list"],
         "status" => ["status"],
-        "show" => ["show"];
+        "show" => ["show"],
+        "diff" => ["diff", "--specs"],
+        "trace" => ["trace", "auth-flow:R1"],
+        "validate" => ["validate"];
     screens_of_fifty_changes: fifty(),
         "list" => ["list"],
         "status" => ["status"],

@@ -150,6 +150,14 @@ fn heavy_demo_needs_only_git_and_shell() {
         .collect();
     assert!(diverged.is_empty(), "record it again (docs/replay.md): {diverged:?}");
 
+    // Reviews are where they were given, though the recording has dates of its own.
+    let log = succeeds(&machine, &["-C", "one", "log", "greet-by-name", "--json"]);
+    let log: Value = serde_json::from_str(&log).unwrap();
+    let events = log["events"].as_array().unwrap();
+    assert_eq!(events[0]["kind"], "begun", "{log:#}");
+    let last = &events[events.len() - 1]["kind"];
+    assert!(last == "phase" || last == "commit", "{log:#}");
+
     // The history: the tests are red before the change, which is on a branch of its own.
     let log = git(&machine, "one", &["log", "--reverse", "--format=%s", "main..HEAD"]);
     let wanted = [

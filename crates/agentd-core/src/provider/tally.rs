@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 
 use super::assistant_text::AssistantText;
-use super::classify::{explain, from_exit, retry_after_ms};
+use super::classify::{explain, from_exit};
+use super::quota::retry_after_ms;
 use super::{AgentRequest, MCP_SERVER, Sink};
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, LazyText};

@@ -261,6 +261,12 @@ fn details_for_programs_say_what_kind_of_error_it_is() {
     assert_eq!((failure.kind, failure.message.as_str()), (K::QuotaExhausted, "Nothing is left."));
     let kind = r#"{"code":-32603,"message":"Internal error: x","data":{"errorKind":"rate_limit"}}"#;
     assert_eq!(fails(kind).kind, K::RateLimited);
+    // The words of the message are about something that passes.
+    let credit =
+        r#"{"code":-32603,"message":"Too many requests","data":{"code":"insufficient_quota"}}"#;
+    assert_eq!(fails(credit).kind, K::QuotaExhausted);
+    let credit = r#"{"code":-32000,"message":"Unauthorized","data":{"type":"CreditsError","message":"Insufficient balance."}}"#;
+    assert_eq!(fails(credit).kind, K::QuotaExhausted);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! providers, and what the agents make of them.
 
 /// The longest wait for a limit that passes.
-const SOON_MS: u64 = 15 * 60_000;
+pub(super) const SOON_MS: u64 = 15 * 60_000;
 
 /// Words for a quota, a credit or a plan that is used up, whatever else is said.
 const USED_UP: [&str; 34] = [

@@ -17,6 +17,7 @@ mod json_merge;
 pub mod models;
 mod own;
 pub mod prices;
+mod quota;
 pub mod review;
 pub mod sessions;
 mod tally;

@@ -75,16 +75,22 @@ pub(crate) fn install(
     let before = read(dir, &layout::gitignore())?.unwrap_or_default();
     let ignored = with_ignored(&before, commits_runs(dir)?);
     changes.push(changed(layout::gitignore(), &before, ignored));
+    let mut add = |change: FileChange| {
+        // Most agents read AGENTS.md and .agents/skills.
+        if changes.iter().all(|known: &FileChange| known.path != change.path) {
+            changes.push(change);
+        }
+    };
     for agent in agents {
         if let Some(path) = context_file(*agent)? {
-            changes.push(theirs(dir, path, with_block));
+            add(theirs(dir, path, with_block));
         }
         if let Some(file) = mcp_file(*agent)? {
-            changes.push(theirs(dir, file.path, file.with));
+            add(theirs(dir, file.path, file.with));
         }
         for file in workflows::files(*agent)? {
             let with = |old: Option<&str>| workflows::with_workflow(old, &file.text);
-            changes.push(theirs(dir, file.path, with));
+            add(theirs(dir, file.path, with));
         }
     }
     Ok(changes)

@@ -120,7 +120,10 @@ impl Roles {
                 let others = || agents.iter().copied().filter(|agent| !agent.is_own());
                 let implements = |agent: &AgentKind| known(*agent).is_none_or(|it| it.implements);
                 let first = others().find(implements).or_else(|| others().next())?;
-                let second = others().find(|agent| *agent != first).unwrap_or(first);
+                let stranger =
+                    |agent: &AgentKind| are_independent(vendor(first, ""), vendor(*agent, ""));
+                let second = others().find(stranger).or_else(|| others().find(|it| *it != first));
+                let second = second.unwrap_or(first);
                 Self::of([first, second, first, second])
             }
         })
@@ -195,5 +198,8 @@ mod tests {
         let roles = Roles::among(&[qwen, opencode]).unwrap();
         assert_eq!((roles.implementer, roles.reviewer), (opencode, qwen));
         assert_eq!(Roles::among(&[qwen]).unwrap().implementer, qwen, "there is nobody else");
+        // Whose models cline uses is not known.
+        let roles = Roles::among(&["mistral-vibe", "cline", "kimi"].map(agent)).unwrap();
+        assert_eq!((roles.implementer, roles.reviewer), (agent("mistral-vibe"), agent("kimi")));
     }
 }

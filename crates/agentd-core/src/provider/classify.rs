@@ -7,6 +7,8 @@ use crate::known_agent::{KnownAgent, known};
 use crate::outcome::{Exit, Failure, FailureKind, Stopped};
 use crate::text::tail;
 
+use super::quota::{self, retry_after_ms};
+
 /// How much of standard error a failure carries.
 const STDERR_KEPT: usize = 4096;
 
@@ -56,22 +58,15 @@ const WORDS: [(FailureKind, &[&str]); 12] = [
             "rate limit",
             "rate_limit",
             "ratelimit",
+            "rate-limit",
+            "throttl",
             "quota",
             "resource_exhausted",
             "resource has been exhausted",
             "too many requests",
             "usage limit",
-            "usage_limit",
-            "usagelimit",
-            "hit your limit",
             "limit reached",
-            "credit balance",
-            "insufficient credit",
-            "insufficient balance",
-            "out of credits",
-            "payment required",
             "exhausted your capacity",
-            "billing_error",
         ],
     ),
     (
@@ -97,7 +92,14 @@ const WORDS: [(FailureKind, &[&str]); 12] = [
     ),
     (
         FailureKind::ServerError,
-        &["high demand", "overloaded", "internal server error", "unavailable", "bad gateway"],
+        &[
+            "high demand",
+            "overloaded",
+            "no capacity available",
+            "internal server error",
+            "unavailable",
+            "bad gateway",
+        ],
     ),
     (
         FailureKind::Network,
@@ -130,6 +132,10 @@ const WORDS: [(FailureKind, &[&str]); 12] = [
 pub(super) fn kind_of_message(message: &str) -> Option<FailureKind> {
     use FailureKind as K;
     let text = message.to_ascii_lowercase();
+    // Whatever else is said: a credit that is used up also limits tokens, and asks for a login.
+    if quota::is_used_up(&text) {
+        return Some(K::QuotaExhausted);
+    }
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let found = WORDS.iter().find(|(_, words)| has(words)).map(|(kind, _)| *kind);
     match (found, http_status(&text)) {
@@ -139,97 +145,12 @@ pub(super) fn kind_of_message(message: &str) -> Option<FailureKind> {
         }
         _ => found,
     }
-    .map(|kind| if kind == K::RateLimited && is_used_up(&text) { K::QuotaExhausted } else { kind })
-}
-
-/// Words of providers for a quota or a credit that stays used up for long, whatever else they say.
-const USED_UP: [&str; 21] = [
-    // Google: a violation of a quota per day, and what Gemini CLI makes of it.
-    "perday",
-    "daily quota",
-    // OpenAI: a key without credit, and a plan whose hours or week are used up.
-    "insufficient_quota",
-    "usage_limit_reached",
-    "usagelimitexceeded",
-    "hit your usage limit",
-    // Anthropic: a key without credit or at its limit of the month, and a plan.
-    "credit balance",
-    "api usage limits",
-    "regain access",
-    "usage limit reached",
-    "hit your limit",
-    "limit reached · resets",
-    "limit reached ∙ resets",
-    "billing_error",
-    // Others, and those who pass requests on.
-    "insufficient credit",
-    "insufficient balance",
-    "out of credits",
-    "payment required",
-    "monthly quota",
-    "spending limit",
-    "quota_exhausted",
-];
-
-/// Words that mean it if nothing says that it soon passes: Google says the first three of a minute, or
-/// of seconds, as well.
-const MAY_BE_USED_UP: [&str; 6] = [
-    "current quota",
-    "billing details",
-    "exhausted your capacity",
-    "quota exceeded",
-    "per day",
-    "exceeded_current_quota",
-];
-
-/// Whether a limit that was reached stays so for long. A wait of minutes is one that passes.
-fn is_used_up(text: &str) -> bool {
-    const SOON_MS: u64 = 15 * 60_000;
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&USED_UP) || http_status(text) == Some(402) {
-        return true;
-    }
-    let passes = retry_after_ms(text).is_some_and(|wait| wait <= SOON_MS)
-        || has(&["perminute", "per minute", "per min"]);
-    has(&MAY_BE_USED_UP) && !passes
-}
-
-/// How long a message asks to wait: "try again in 1.5s", "retryDelay":"34s", "reset after 8h44m7s".
-pub(super) fn retry_after_ms(message: &str) -> Option<u64> {
-    let text = message.to_ascii_lowercase();
-    let asks = [
-        "retry after",
-        "try again in",
-        "retry in",
-        "retrydelay",
-        "retry-after",
-        "reset after",
-        "resets_in_seconds",
-    ];
-    let at = asks.iter().find_map(|ask| text.find(ask).map(|at| at + ask.len()))?;
-    let mut rest = text[at..].trim_start_matches([' ', ':', '"', '\\', '=']);
-    let mut sum = None;
-    loop {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let Ok(number) = rest[..end].parse::<f64>() else { break };
-        rest = rest[end..].trim_start();
-        let unit = &rest[..rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len())];
-        let factor = match unit {
-            _ if unit.starts_with("ms") => 1.0,
-            _ if unit.starts_with('m') => 60_000.0,
-            _ if unit.starts_with('h') => 3_600_000.0,
-            _ if unit.starts_with('d') => 86_400_000.0,
-            _ => 1000.0,
-        };
-        sum = Some(sum.unwrap_or(0.0) + number * factor);
-        rest = rest[unit.len()..].trim_start();
-        if unit.is_empty() {
-            break;
+    .map(|kind| match kind {
+        K::RateLimited if quota::is_limit_used_up(&text) || http_status(&text) == Some(402) => {
+            K::QuotaExhausted
         }
-    }
-    // A float that is too big for the integer becomes its maximum, which callers cap.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    sum.map(|ms: f64| ms.ceil() as u64)
+        kind => kind,
+    })
 }
 
 /// A status of HTTP that stands in a text as a word of its own.
@@ -437,90 +358,6 @@ mod tests {
             assert_eq!(kind_of_message(message), Some(kind), "{message}");
         }
         assert_eq!(kind_of_message("something else happened"), None);
-    }
-
-    /// As the real programs report what the providers answer: gemini 0.61, codex 0.166, claude 2.1,
-    /// codex-acp, claude-agent-acp, opencode and qwen; and bodies as they are.
-    // contract G4
-    #[test]
-    fn a_used_up_quota_is_not_a_passing_rate_limit() {
-        let day = r#"{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"2s"}]}}"#;
-        let minute = day.replace("PerDay", "PerMinute");
-        let used_up = [
-            day,
-            "You have exhausted your daily quota on this model.",
-            "[API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later.",
-            "You have exhausted your capacity on this model. Your quota will reset after 21h14m49s.",
-            "Quota exceeded for quota metric 'Gemini 2.5 Pro Requests' and limit 'Gemini 2.5 Pro Requests per day per user per tier'",
-            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-            "Quota exceeded. Check your plan and billing details.",
-            "You\u{2019}ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro) or try again at 11:06 AM.",
-            "You've hit your usage limit. Upgrade to Pro or try again in 3 days 4 hours 9 minutes.",
-            r#"{"type":"error","error":{"type":"usage_limit_reached","message":"The usage limit has been reached","plan_type":"plus","resets_in_seconds":13872},"status_code":429}"#,
-            "Internal error: Credit balance is too low",
-            "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing",
-            "API Error: 400 You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
-            "You've hit your limit · resets 8am (Europe/London)",
-            "Claude AI usage limit reached|1760000400",
-            "5-hour limit reached ∙ resets 3pm",
-            r#"{"error":{"message":"Insufficient credits. Add more using https://openrouter.ai/settings/credits","code":402}}"#,
-            r#"{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}"#,
-            "402 Payment Required",
-            "You have exceeded your monthly quota of premium requests.",
-            r#"{"error":{"message":"Your account is suspended due to insufficient balance","type":"exceeded_current_quota_error"}}"#,
-        ];
-        for message in used_up {
-            assert_eq!(kind_of_message(message), Some(K::QuotaExhausted), "{message}");
-            assert!(K::QuotaExhausted.drops_out() && !K::QuotaExhausted.is_transient());
-        }
-        let passing = [
-            minute.as_str(),
-            "You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.\nSuggested retry after 1s.",
-            "Resource has been exhausted (e.g. check quota).",
-            "Rate limit reached for gpt-6.1-sol in organization org-x on tokens per min (TPM): Limit 30000, Used 28000, Requested 4000. Please try again in 1.5s.",
-            "Rate limit reached for gpt-6 on requests per day (RPD): Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
-            "exceeded retry limit, last status: 429 Too Many Requests",
-            "API Error: Request rejected (429) · This request would exceed your organization's rate limit of 30,000 input tokens per minute (org: x). For details, refer to: https://docs.claude.com/en/api/rate-limits.",
-            "API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later.",
-            r#"{"object":"error","message":"Service tier capacity exceeded for this model.","type":"rate_limit_error","code":"3505"}"#,
-            r#"{"error":{"message":"Requests rate limit exceeded, please try again later.","type":"limit_requests","code":"limit_requests"}}"#,
-            "429 Too Many Requests",
-            "You have exhausted your capacity on this model. Your quota will reset after 0s.",
-            "You have exhausted your capacity on this model. Your quota will reset after 5s.",
-            "You have exhausted your capacity on this model. Your quota will reset after 53s.",
-            "429 rate_limit_error: see your usage limits at https://console.example/limits",
-        ];
-        for message in passing {
-            assert_eq!(kind_of_message(message), Some(K::RateLimited), "{message}");
-            assert!(!K::RateLimited.drops_out() && K::RateLimited.is_transient());
-        }
-        for (message, kind) in [
-            (
-                "API Error: 529 Overloaded. This is a server-side issue, usually temporary",
-                K::ServerError,
-            ),
-            ("Internal error: Invalid API key · Fix external API key", K::Auth),
-            ("unexpected status 401 Unauthorized: Incorrect API key provided: test-key.", K::Auth),
-            (
-                r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
-                K::Auth,
-            ),
-        ] {
-            assert_eq!(kind_of_message(message), Some(kind), "{message}");
-        }
-    }
-
-    #[test]
-    fn waits_that_are_asked_for_are_found() {
-        assert_eq!(retry_after_ms("Please try again in 1.5s."), Some(1500));
-        assert_eq!(retry_after_ms(r#"{"retryDelay":"34s"}"#), Some(34_000));
-        assert_eq!(retry_after_ms("retry after 20"), Some(20_000));
-        assert_eq!(retry_after_ms("try again in 3 minutes"), Some(180_000));
-        assert_eq!(retry_after_ms("try again in 7m12s."), Some(432_000));
-        assert_eq!(retry_after_ms("will reset after 8h44m7s."), Some(31_447_000));
-        assert_eq!(retry_after_ms("try again in 3 days 4 hours"), Some(273_600_000));
-        assert_eq!(retry_after_ms(r#"{"resets_in_seconds":13872}"#), Some(13_872_000));
-        assert_eq!(retry_after_ms("try again later"), None);
     }
 
     #[test]

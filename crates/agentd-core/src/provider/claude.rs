@@ -468,10 +468,13 @@ impl ClaudeDecoder {
         let errors: Vec<&str> = errors.iter().map(|error| &**error).collect();
         let said = line.result.as_deref().filter(|text| !text.is_empty());
         let message = said.map_or_else(|| errors.join("\n"), str::to_owned);
+        let words = kind_of_message(&message);
         let kind = match (subtype, line.api_error_status.and_then(kind_of_status)) {
             ("error_max_turns" | "error_max_budget_usd", _) => FailureKind::LimitReached,
+            // A missing credit is a 400, and a plan that is used up a 429.
+            _ if words == Some(FailureKind::QuotaExhausted) => FailureKind::QuotaExhausted,
             (_, Some(kind)) => kind,
-            _ => kind_of_message(&message).unwrap_or(FailureKind::Other),
+            _ => words.unwrap_or(FailureKind::Other),
         };
         let message = if message.is_empty() { subtype.to_owned() } else { message };
         tally.failed(Failure::new(kind, message), sink);

@@ -74,6 +74,17 @@ fn success_with_is_error_is_a_failure() {
         ),
         FailureKind::InvalidRequest
     );
+    // contract G4
+    for (status, said, kind) in [
+        (400, "Credit balance is too low", FailureKind::QuotaExhausted),
+        (429, "You've hit your session limit · resets 3pm", FailureKind::QuotaExhausted),
+        (429, "API Error: Request rejected (429) · Slow down.", FailureKind::RateLimited),
+    ] {
+        let line = format!(
+            r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":{status},"result":"{said}"}}"#
+        );
+        assert_eq!(case(&line), kind, "{said}");
+    }
     assert_eq!(
         case(
             r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#

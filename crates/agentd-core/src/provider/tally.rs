@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 
 use super::assistant_text::AssistantText;
-use super::classify::{explain, from_exit, retry_after_ms};
+use super::classify::{explain, from_exit};
+use super::quota::{SOON_MS, retry_after_ms};
 use super::{AgentRequest, MCP_SERVER, Sink};
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, LazyText};
@@ -255,10 +256,13 @@ impl Tally {
             failure = Some(Failure::new(FailureKind::EmptyAnswer, message));
         }
         let failure = failure.map(|mut failure| {
-            if failure.is_transient() {
-                let said = retry_after_ms(&failure.message).or(failure.retry_after_ms);
-                failure.retry_after_ms = said.or(self.last_retry_ms);
-            }
+            let said = retry_after_ms(&failure.message).or(failure.retry_after_ms);
+            failure.retry_after_ms = match failure.kind {
+                // A wait of seconds is that of another limit.
+                FailureKind::QuotaExhausted => said.filter(|wait| *wait > SOON_MS),
+                _ if failure.is_transient() => said.or(self.last_retry_ms),
+                _ => failure.retry_after_ms,
+            };
             explain(self.agent, failure, exit)
         });
         AgentOutcome {

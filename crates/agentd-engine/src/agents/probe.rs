@@ -79,8 +79,8 @@ pub struct Probe<'a> {
     pub agents: &'a mut Agents,
     /// Who is probed.
     pub agent: AgentKind,
-    /// Its version, in its own words.
-    pub version: String,
+    /// Its version, in its own words; none if its program does not say.
+    pub version: Option<String>,
     /// The time.
     pub now: &'a dyn Fn() -> Stamp,
     /// Hears which check is made.
@@ -108,6 +108,7 @@ impl Probe<'_> {
         let first = turn::review(&self, &change, &prompts::first(&change, &words), None);
         self.go_on()?;
         let session = self.judge_first(&change, &first, &words, &mut checks)?;
+        let version = self.version.take().or_else(|| self.agents.warm.says_it_is(self.agent));
         let mut end = self.end_of(&first);
         let (mut tried, mut written) = (Turn::default(), around.changes());
         // Around the tools, since what they write has a receipt.
@@ -155,7 +156,8 @@ impl Probe<'_> {
             (true, false) => "not tried".to_owned(),
         };
         checks.add(CheckName::ForbiddenWriteRefused, written.is_empty(), tried.took, detail);
-        let report = ProbeReport::new(self.agent, self.version.clone(), checks.finish());
+        let version = version.unwrap_or_else(|| "unknown".to_owned());
+        let report = ProbeReport::new(self.agent, version, checks.finish());
         record::keep(self.agents, &report)?;
         Ok(report)
     }

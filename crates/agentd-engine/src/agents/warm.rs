@@ -188,6 +188,14 @@ impl WarmAgents {
         None
     }
 
+    /// What an agent that waits says that it is.
+    pub(crate) fn says_it_is(&self, agent: AgentKind) -> Option<String> {
+        self.with(|waiting| {
+            let found = waiting.iter().find(|waits| waits.key.agent == agent)?;
+            found.connection.agent()
+        })
+    }
+
     /// Ends all that wait, gently, and returns how they ended.
     pub(crate) fn close_all(&self, patience: Duration) -> Vec<ProcessEnd> {
         let waiting = self.with(std::mem::take);

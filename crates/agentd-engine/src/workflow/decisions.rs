@@ -319,6 +319,13 @@ pub fn seen(documents: &Documents, review: &ReviewBlock) -> Digest {
     Digest::of(format!("{plan} {round} {:?} {}", review.date, issues.join("\n")))
 }
 
+/// What a person has decided about the plan as it is.
+pub(super) fn decided(state: &State, documents: &Documents) -> Option<Choice> {
+    let plan = documents.digest();
+    let made = state.last_decision().filter(|made| made.plan_hash.as_ref() == Some(&plan));
+    made.map(|made| made.choice)
+}
+
 /// Records a decision about a plan that waits for one: who, when, why, and for which plan.
 /// Accepting a plan with minor issues also moves its phase, where C11 allows it.
 pub fn decide(

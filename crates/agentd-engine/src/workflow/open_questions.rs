@@ -11,7 +11,7 @@ use agentd_core::document::review_block::ReviewBlock;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::{AgentQuestion, Placement};
+use agentd_core::state::{AgentQuestion, Choice, Placement};
 
 use super::begin::{self, PlacementQuestion};
 use super::clarify;
@@ -94,6 +94,10 @@ pub fn next(desk: &Desk<'_>) -> Result<Option<OpenQuestion>, WorkflowError> {
     let snapshot = change.snapshot()?;
     let (state, documents) = (snapshot.state()?, &snapshot.documents);
     let Ok(question) = decisions::open_question(state, documents) else { return Ok(None) };
+    // Then it is the planner's turn. Who has stopped is asked again, as by `agentd plan`.
+    if decisions::decided(state, documents) == Some(Choice::Fix) {
+        return Ok(None);
+    }
     let review = documents.counted_review(state).cloned();
     Ok(review.map(|review| {
         let seen = decisions::seen(documents, &review);

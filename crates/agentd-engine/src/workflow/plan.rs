@@ -270,11 +270,9 @@ fn proposed(
     }
 }
 
-/// What a person has decided about the plan as it is.
+/// What follows from what a person has decided about the plan.
 fn decided(workflow: &Workflow<'_>, state: &State) -> Result<PlanStep, WorkflowError> {
-    let plan = workflow.documents()?.digest();
-    let decision = state.last_decision().filter(|d| d.plan_hash.as_ref() == Some(&plan));
-    Ok(match decision.map(|decision| decision.choice) {
+    Ok(match decisions::decided(state, &workflow.documents()?) {
         Some(Choice::Fix) => PlanStep::Repropose,
         Some(
             Choice::Accept

@@ -134,6 +134,8 @@ impl Server {
                     return Ok(failed(&ActionError::from(error).into(), &recorded));
                 }
             };
+            // What comes after it is for the agents, or for another day.
+            let is_last = matches!(answer, OpenAnswer::Plan(..));
             let (change, client) = (id.clone(), client.clone());
             let record = move |inner: &Inner| {
                 Ok(inner.at_desk(&change, |desk| {
@@ -145,6 +147,9 @@ impl Server {
             match self.blocking(record).await? {
                 Ok(notes) => recorded.extend([what].into_iter().chain(notes)),
                 Err(error) => return Ok(failed(&error, &recorded)),
+            }
+            if is_last {
+                break;
             }
         }
         let change = id.clone();

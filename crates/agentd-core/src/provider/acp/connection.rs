@@ -3,6 +3,10 @@
 use serde_json::json;
 
 use super::message::{Initialized, PROTOCOL};
+use crate::text::{Line, head};
+
+/// The most that is kept of the name of an agent, in bytes.
+const LONGEST_NAME: usize = 200;
 
 /// A process that speaks ACP, as a dialogue sees it.
 #[derive(Debug, Clone)]
@@ -49,6 +53,13 @@ impl Connection {
             "jsonrpc": "2.0", "id": greeting, "method": "initialize", "params": params,
         });
         (Self { next_id: greeting + 1, greeting, abilities: None }, format!("{line}\n"))
+    }
+
+    /// What the agent says that it is, once it has: its name and its version.
+    pub fn agent(&self) -> Option<String> {
+        let Abilities { name, version, .. } = self.abilities.as_ref()?;
+        let words = Line::new(head(&format!("{name} {version}"), LONGEST_NAME));
+        (!version.is_empty()).then(|| words.to_string())
     }
 
     /// What the agent can do, once it has said so.

@@ -261,6 +261,19 @@ fn details_for_programs_say_what_kind_of_error_it_is() {
     assert_eq!((failure.kind, failure.message.as_str()), (K::QuotaExhausted, "Nothing is left."));
     let kind = r#"{"code":-32603,"message":"Internal error: x","data":{"errorKind":"rate_limit"}}"#;
     assert_eq!(fails(kind).kind, K::RateLimited);
+    // When it is renewed, and not when another limit passes.
+    for (said, wait) in [("in 58 hours", Some(208_800_000)), ("after 2s: insufficient_quota", None)]
+    {
+        let error = format!(r#"{{"code":-32603,"message":"Rate limit: try again {said}"}}"#);
+        let failure = fails(&error);
+        assert_eq!((failure.kind, failure.retry_after_ms), (K::QuotaExhausted, wait), "{said}");
+    }
+    // The words of the message are about something that passes.
+    let credit =
+        r#"{"code":-32603,"message":"Too many requests","data":{"code":"insufficient_quota"}}"#;
+    assert_eq!(fails(credit).kind, K::QuotaExhausted);
+    let credit = r#"{"code":-32000,"message":"Unauthorized","data":{"type":"CreditsError","message":"Insufficient balance."}}"#;
+    assert_eq!(fails(credit).kind, K::QuotaExhausted);
 }
 
 #[test]

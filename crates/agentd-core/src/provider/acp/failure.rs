@@ -13,21 +13,25 @@ const DETAIL_BYTES: usize = 2000;
 
 /// The failure that an error of an agent reports.
 pub(super) fn of_error(error: &ErrorBody<'_>) -> Failure {
-    let details = error.data.and_then(|data| serde_json::from_str(data.get()).ok());
-    let details = details.map(|data: Value| in_words(&data)).unwrap_or_default();
-    let message = match (&*error.message, details.as_str()) {
-        ("" | "Internal error", details) if !details.is_empty() => details.to_owned(),
+    let said = error.data.and_then(|data| serde_json::from_str(data.get()).ok());
+    let said = said.map(|data: Value| in_words(&data)).unwrap_or_default();
+    let message = match (&*error.message, said.as_str()) {
+        ("" | "Internal error", said) if !said.is_empty() => said.to_owned(),
         (message, "") => message.to_owned(),
-        (message, details) if message.contains(details) => message.to_owned(),
-        (message, details) => format!("{message}: {details}"),
+        (message, said) if message.contains(said) => message.to_owned(),
+        (message, said) => format!("{message}: {said}"),
     };
+    // What kind of error it is may only be in the details, for programs: a message about too many
+    // requests, or a login, may stand for a credit that is used up.
+    let words = kind_of_message(&message);
+    let details = error.data.and_then(|data| kind_of_message(data.get()));
     let kind = match error.code {
-        AUTH_REQUIRED => FailureKind::Auth,
         NOT_FOUND => FailureKind::SessionNotFound,
-        // What kind of error it is may only be in the details, for programs.
-        _ => kind_of_message(&message)
-            .or_else(|| kind_of_message(error.data?.get()))
-            .unwrap_or(FailureKind::Other),
+        _ if [words, details].contains(&Some(FailureKind::QuotaExhausted)) => {
+            FailureKind::QuotaExhausted
+        }
+        AUTH_REQUIRED => FailureKind::Auth,
+        _ => words.or(details).unwrap_or(FailureKind::Other),
     };
     let message = if message.is_empty() { "the agent reports an error" } else { &message };
     Failure::new(kind, message)

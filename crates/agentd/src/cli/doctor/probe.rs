@@ -95,13 +95,13 @@ fn for_probe(config: &Config) -> Config {
     config
 }
 
-/// The version of the program, in its own words.
+/// The version of the program, in its own words; none if it does not say.
 fn version(
     config: &Config,
     agent: AgentKind,
     start: &Path,
     timeout: u64,
-) -> Result<String, CommandError> {
+) -> Result<Option<String>, CommandError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let command = config.command(agent).into_iter().next().unwrap_or_else(|| agent.to_string());
     let Some(program) = process::find_program(&command, &path, start) else {
@@ -109,8 +109,7 @@ fn version(
         return Err(CommandError::new(Kind::AgentNotInstalled, message)
             .hint(super::programs::install_hint(agent)));
     };
-    let version = installed::version(&program, Duration::from_secs(timeout));
-    Ok(version.unwrap_or_else(|_| "unknown".to_owned()))
+    Ok(installed::version(&program, Duration::from_secs(timeout)).ok())
 }
 
 /// Says what the probe may cost, and asks.

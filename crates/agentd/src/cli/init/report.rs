@@ -91,9 +91,20 @@ impl SetUp {
     }
 }
 
-/// Which reviews are by the vendor that wrote.
+/// Which reviews are by the vendor that wrote, or may be.
 fn dependent(config: &Config) -> String {
     let roles = &config.roles;
+    let vendor = |agent| known_agent::vendor(agent, "");
+    let pairs = [(roles.planner, roles.challenger), (roles.implementer, roles.reviewer)];
+    let unclear = pairs.iter().find(|(writes, reviews)| {
+        writes != reviews && !known_agent::are_independent(vendor(*writes), vendor(*reviews))
+    });
+    if let Some((writes, reviews)) = unclear {
+        return format!(
+            "Reviews may not be independent: {writes} and {reviews} may use models of the same vendor. \
+             Set their models, or change [roles]."
+        );
+    }
     let (plans, code) = (roles.planner == roles.challenger, roles.implementer == roles.reviewer);
     let who = match (plans, code) {
         (true, true) if roles.planner == roles.reviewer => {

@@ -298,6 +298,27 @@ fn init_agents_named_or_on_path() {
     ");
 }
 
+/// Most agents share their files: each is named once.
+// contract G7
+#[test]
+fn agents_over_acp_are_found_and_share_their_files() {
+    let project = TestProject::empty();
+    let project = ["codex", "opencode", "goose", "agy"]
+        .iter()
+        .fold(project, |project, agent| project.program(agent, ""));
+    let json = project.run(["init", "--json"]).fine().json();
+    assert_eq!(json["agents"], serde_json::json!(["codex", "opencode", "goose", "agy"]));
+    let files = json["files"].as_array().unwrap().iter();
+    let files: Vec<&str> = files.map(|file| file["path"].as_str().unwrap()).collect();
+    let unique: std::collections::BTreeSet<&&str> = files.iter().collect();
+    assert_eq!(unique.len(), files.len(), "{files:?}");
+    assert!(files.contains(&"AGENTS.md"), "{files:?}");
+    // Nobody has said whose models two of them use.
+    let project = TestProject::empty().program("opencode", "").program("qwen", "");
+    let notes = project.run(["init", "--json"]).fine().json()["notes"].to_string();
+    assert!(notes.contains("opencode and qwen may use models of the same vendor"), "{notes}");
+}
+
 #[test]
 fn init_without_terminal_asks_nothing() {
     let project = TestProject::empty().program("codex", "");

@@ -214,6 +214,24 @@ fn a_plan_is_decided_about_through_a_client() {
     assert_eq!(high.contents(), before);
 }
 
+/// A decision is asked for once: one to fix is the planner's business, and who stops is not asked again
+/// until somebody wants them to be.
+// contract G6
+#[test]
+fn a_plan_is_decided_about_once() {
+    for (label, forms_later) in [("Auto-fix and rechallenge (recommended)", 0), ("Stop here", 1)] {
+        let project = undecided();
+        let mut client = shows_forms(&project);
+        let filled = accept(json!({"answer": label, "own_words": "so"}));
+        let (_, failed, text) = answers(&mut client, std::slice::from_ref(&filled));
+        assert!(!failed && text.contains("Nothing else waits"), "{text}");
+        assert_eq!(project.state().decisions.len(), 1, "{label}");
+        let (_, failed, text) = answers(&mut client, &vec![filled; forms_later]);
+        assert!(!failed, "{label}: {text}");
+        assert_eq!(project.state().decisions.len(), 1 + forms_later, "{label}: {text}");
+    }
+}
+
 /// What an agent asks is shown as text, and the answer is for that question.
 #[test]
 fn an_agent_is_answered_through_a_client() {

@@ -5,6 +5,8 @@ use real_agents::{Sandbox, lines_with};
 use scripted_models::{Fault, Provider, Reply, Rule, Script, StatusFault};
 use serde_json::{Value, json};
 
+use super::settings;
+
 fn refuses(provider: Provider, code: u16, body: Value) -> Rule {
     let fault = StatusFault { code, headers: std::collections::BTreeMap::new(), body: Some(body) };
     Rule::new().provider(provider).reply(Reply::fault(Fault::Status(fault)))
@@ -103,4 +105,65 @@ fn a_missing_login_hands_the_step_on() {
         assert_ne!(lines_with(&ran.stderr, "claude is not logged in: codex takes over"), "");
         assert_eq!(ran.json()["agents"], json!({"planner": "codex", "challenger": "gemini"}));
     });
+}
+
+/// What an agent of each kind makes of a key of Anthropic without credit, which is a 400.
+fn hands_on_without_credit(agent: &str, settings: &str) {
+    let body = json!({"type": "error", "error": {
+        "type": "invalid_request_error",
+        "message": "Your credit balance is too low to access the Anthropic API. Please go to Plans & \
+            Billing to upgrade or purchase credits."}});
+    let script = Script::new().rule(refuses(Provider::Anthropic, 400, body)).rule(calls(
+        "challenge",
+        "append_review",
+        approved(),
+    ));
+    Sandbox::enter_acp(plan(script, &["auth-flow"]), |sandbox| {
+        sandbox.set_up(&format!(
+            "[roles]\nplanner = [\"{agent}\", \"codex\"]\nchallenger = \"gemini\"\n\
+             [workflow]\nscript_retries = 0\nself_review_iterations = 0\n{settings}",
+        ));
+        let ran = sandbox.plan(&["--auto", "--json"]);
+        println!("{ran}");
+        let ran = ran.exits(0);
+        let said = format!("{agent} has used up its quota: codex takes over");
+        assert_ne!(lines_with(&ran.stderr, &said), "");
+        assert_eq!(ran.json()["agents"], json!({"planner": "codex", "challenger": "gemini"}));
+    });
+}
+
+// contract G4
+#[test]
+fn a_used_up_credit_hands_the_step_on_by_cli_and_over_acp() {
+    hands_on_without_credit("claude", "");
+    hands_on_without_credit("claude", settings("claude"));
+    hands_on_without_credit("opencode", "");
+    hands_on_without_credit("qwen", settings("qwen"));
+}
+
+/// A limit of a minute over ACP, as Anthropic reports it.
+// contract G4
+#[test]
+fn a_passing_429_changes_nobody_over_acp() {
+    for agent in ["claude", "opencode"] {
+        let body = json!({"type": "error", "error": {
+            "type": "rate_limit_error",
+            "message": "This request would exceed your organization's rate limit of 30,000 input tokens \
+                per minute (org: x). For details, refer to: https://docs.claude.com/en/api/rate-limits."}});
+        let limited = refuses(Provider::Anthropic, 429, body).times(2);
+        let script =
+            Script::new().rule(limited).rule(calls("challenge", "append_review", approved()));
+        Sandbox::enter_acp(plan(script, &["auth-flow"]), |sandbox| {
+            sandbox.set_up(&format!(
+                "[roles]\nplanner = [\"{agent}\", \"codex\"]\nchallenger = \"gemini\"\n\
+                 [workflow]\nscript_retries = 5\nretry_delay_secs = 0\nself_review_iterations = 0\n{}",
+                settings(agent)
+            ));
+            let ran = sandbox.plan(&["--auto", "--json"]);
+            println!("{ran}");
+            let ran = ran.exits(0);
+            assert_eq!(lines_with(&ran.stderr, "takes over"), "");
+            assert_eq!(ran.json()["agents"], json!({"planner": agent, "challenger": "gemini"}));
+        });
+    }
 }

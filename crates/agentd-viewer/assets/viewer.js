@@ -449,7 +449,30 @@ for (const part of all("[data-live]")) shown.set(part.dataset.live, part.innerHT
 let refreshing = null;
 let again = false;
 
+// A click counts only where the press was: what is pressed is not replaced. And the page that somebody
+// has asked for is not lost to loading this one again.
+let pressed = false;
+let leaving = false;
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  // The click comes after it.
+  addEventListener(end, () => setTimeout(() => { pressed = false; }), true);
+}
+addEventListener("beforeunload", () => {
+  leaving = true;
+  // To save a file leaves no page.
+  setTimeout(() => { leaving = false; refresh(); }, 5000);
+});
+
+async function released() {
+  for (let waits = 0; pressed && waits < 100; waits += 1) await new Promise((done) => setTimeout(done, 20));
+  pressed = false;
+}
+
 const isBusy = (part) => isTyped(part) || part.contains(document.activeElement?.closest("textarea, input, select"));
+
+// Also who has just begun to, and whose first keys would be taken for others.
+const isWriting = () => isTyped(document) || document.activeElement?.matches("textarea, input:not([type=checkbox], [type=radio])");
 
 async function refresh(forced = null) {
   if (refreshing) {
@@ -469,19 +492,22 @@ async function refresh(forced = null) {
 
 async function reload(forced) {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
+  const text = answer?.ok ? await answer.text().catch(() => null) : "";
+  await released();
+  if (leaving || text === null) return;
   if (!answer?.ok) {
     if (answer?.status === 401) connection("ended");
     // It was discarded or renamed: the answer says what is known of that.
-    if (answer?.status === 404 && !all("form").some(isTyped)) location.reload();
+    if (answer?.status === 404 && !isWriting()) location.reload();
     return;
   }
   // A change that was archived is at another place now.
   if (answer.redirected) return location.assign(answer.url);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = new DOMParser().parseFromString(text, "text/html");
   const freshOf = (part) => one(`[data-live="${part.dataset.live}"]`, page);
   // It is another page by now: the plan that was missing is written, or there is code to show.
   const parts = (root) => all("[data-live]", root).map((part) => part.dataset.live).join();
-  if (parts(document) !== parts(page) && !all("form").some(isTyped)) return location.reload();
+  if (parts(document) !== parts(page) && !isWriting()) return location.reload();
   for (const part of all("[data-live]")) {
     const fresh = freshOf(part);
     if (!fresh || fresh.innerHTML === shown.get(part.dataset.live)) continue;

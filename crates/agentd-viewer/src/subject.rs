@@ -218,6 +218,11 @@ impl Subject {
         Self { is_for_others: true, ..self }
     }
 
+    /// Whether pages that are not a part of this one cannot be reached.
+    pub(super) fn is_for_others(&self) -> bool {
+        self.is_for_others
+    }
+
     /// Whether it can be commented on and decided.
     pub(super) fn is_open(&self) -> bool {
         !self.is_archived() && !self.is_for_others

@@ -178,7 +178,7 @@ fn row(subject: &Subject, call: &Call<'_>, timeline: &Timeline) -> Markup {
             }
             td {
                 @if let Some(agent) = agent { (agent) }
-                @if let Some(call) = call.ledger { span.quiet.model { " " (call.model) } }
+                @if let Some(call) = call.ledger { " " span.quiet.model { (call.model) } }
             }
             td.time {
                 @if let (Some(start), Some(end)) = (start, end) {

@@ -38,25 +38,19 @@ fn data(seen: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Bar of issue 8: a line is there within 300 ms. A machine may stall, so the median counts.
+/// What a line takes is measured by `cargo xtask bench --only viewer`.
 #[test]
-fn agent_line_arrives_within_300_ms() {
+fn agent_lines_arrive_as_they_are_written() {
     let project = project();
     let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
     until(&mut stream, "text/event-stream");
     let mut file = File::create(project.path("runs/0002-reproposal.jsonl")).unwrap();
-    let mut took = Vec::new();
     for number in 0..9 {
-        let begun = Instant::now();
         writeln!(file, "{{\"t\":1,\"event\":\"text\",\"text\":\"word-{number} \",\"delta\":true}}")
             .unwrap();
         until(&mut stream, &format!("word-{number} "));
-        took.push(begun.elapsed());
     }
-    took.sort();
-    assert!(took[4] < Duration::from_millis(300), "{took:?}");
-    eprintln!("a line took {took:?}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ const pages = {
   changes: "/changes/add-oauth/specs/auth-flow?view=changes&from=1&to=2",
   "main-spec-changes": "/changes/add-oauth/specs/session-store?view=main",
   edit: "/changes/add-oauth/specs/auth-flow?view=edit&at=R1",
+  conflicts: "/changes/with-code/specs/session-store?view=main",
   code: "/changes/with-code/code", runs: "/changes/add-oauth/runs", run: "/changes/add-oauth/runs/0001-challenge.jsonl",
   comments: "/changes/add-oauth/comments?on=proposal.md", source: "/changes/add-oauth/tasks?view=source",
   approved: "/changes/with-code", archive: "/archive", "archive-preview": "/changes/with-code/archive",
@@ -36,6 +37,7 @@ const look = async (name, path) => {
   const status = path.endsWith("/nothing") ? 404 : 200;
   if (answer.status() !== status) wrong.push(`${name} is ${answer.status()}`);
   for (const box of await page.locator(".diagram .box").all()) await box.locator("img").waitFor();
+  for (const folded of await page.locator("details.alert:not([open]) > summary").all()) await folded.click();
   await shot(name);
   await accessibility(name);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -156,7 +158,10 @@ await page.locator(".send-problem", { hasText: "changed since you began" }).wait
 expect(null);
 assert.ok((await editor.inputValue()).includes("7 seconds"), "what was typed stays");
 await shot("edit-stale");
-writeFileSync(spec, readFileSync(spec, "utf8").replace("within 6 seconds", "within 5 seconds"));
+await page.locator(".send-problem a").click();
+await page.locator(".old-draft pre", { hasText: "7 seconds" }).waitFor({ state: "attached" });
+assert.ok((await editor.inputValue()).includes("6 seconds"), "the text of now, with the draft beside it");
+await editor.fill(text.replace("5 seconds", "7 seconds"));
 await page.getByRole("button", { name: "Save" }).click();
 await page.waitForURL(`${base}/specs/auth-flow`);
 assert.ok(readFileSync(spec, "utf8").includes("7 seconds"));

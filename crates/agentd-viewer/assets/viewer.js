@@ -173,6 +173,12 @@ function complain(form, { error, hints = [] }) {
   form.append(place);
 }
 
+// The page shows a draft of another text beside the one that is there.
+function offerTextOfNow(form) {
+  const link = make("a", { href: location.href.split("#")[0], textContent: "Show the text that is there now, with yours beside it" });
+  one(".send-problem", form).append(make("p", {}, link));
+}
+
 async function send(form, button) {
   if (form.dataset.sending) return;
   form.dataset.sending = "1";
@@ -181,7 +187,11 @@ async function send(form, button) {
     const body = new URLSearchParams(new FormData(form, button));
     const answer = await fetch(form.action, { method: "POST", body, headers: { accept: "application/json" } });
     const result = await answer.json().catch(() => ({ error: `The viewer answered ${answer.status}.` }));
-    if (!answer.ok) return complain(form, result);
+    if (!answer.ok) {
+      complain(form, result);
+      if (answer.status === 409 && form.matches(".editor")) offerTextOfNow(form);
+      return;
+    }
     forgetDraft(form);
     sent(form, result.to);
   } catch {

@@ -50,6 +50,8 @@ const watch = (page) => {
   page.on("pageerror", (error) => wrong.push(`an error on ${page.url()}: ${error}`));
   page.on("dialog", (dialog) => { wrong.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
 };
+// A shared machine may stall for longer than half a minute.
+context.setDefaultTimeout(60000);
 export const page = await context.newPage();
 watch(page);
 

@@ -173,6 +173,12 @@ function complain(form, { error, hints = [] }) {
   form.append(place);
 }
 
+// The page shows a draft of another text beside the one that is there.
+function offerTextOfNow(form) {
+  const link = make("a", { href: location.href.split("#")[0], textContent: "Show the text that is there now, with yours beside it" });
+  one(".send-problem", form).append(make("p", {}, link));
+}
+
 async function send(form, button) {
   if (form.dataset.sending) return;
   form.dataset.sending = "1";
@@ -181,7 +187,11 @@ async function send(form, button) {
     const body = new URLSearchParams(new FormData(form, button));
     const answer = await fetch(form.action, { method: "POST", body, headers: { accept: "application/json" } });
     const result = await answer.json().catch(() => ({ error: `The viewer answered ${answer.status}.` }));
-    if (!answer.ok) return complain(form, result);
+    if (!answer.ok) {
+      complain(form, result);
+      if (answer.status === 409 && form.matches(".editor")) offerTextOfNow(form);
+      return;
+    }
     forgetDraft(form);
     sent(form, result.to);
   } catch {
@@ -449,7 +459,30 @@ for (const part of all("[data-live]")) shown.set(part.dataset.live, part.innerHT
 let refreshing = null;
 let again = false;
 
+// A click counts only where the press was: what is pressed is not replaced. And the page that somebody
+// has asked for is not lost to loading this one again.
+let pressed = false;
+let leaving = false;
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  // The click comes after it.
+  addEventListener(end, () => setTimeout(() => { pressed = false; }), true);
+}
+addEventListener("beforeunload", () => {
+  leaving = true;
+  // To save a file leaves no page.
+  setTimeout(() => { leaving = false; refresh(); }, 5000);
+});
+
+async function released() {
+  for (let waits = 0; pressed && waits < 100; waits += 1) await new Promise((done) => setTimeout(done, 20));
+  pressed = false;
+}
+
 const isBusy = (part) => isTyped(part) || part.contains(document.activeElement?.closest("textarea, input, select"));
+
+// Also who has just begun to, and whose first keys would be taken for others.
+const isWriting = () => isTyped(document) || document.activeElement?.matches("textarea, input:not([type=checkbox], [type=radio])");
 
 async function refresh(forced = null) {
   if (refreshing) {
@@ -469,19 +502,22 @@ async function refresh(forced = null) {
 
 async function reload(forced) {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
+  const text = answer?.ok ? await answer.text().catch(() => null) : "";
+  await released();
+  if (leaving || text === null) return;
   if (!answer?.ok) {
     if (answer?.status === 401) connection("ended");
     // It was discarded or renamed: the answer says what is known of that.
-    if (answer?.status === 404 && !all("form").some(isTyped)) location.reload();
+    if (answer?.status === 404 && !isWriting()) location.reload();
     return;
   }
   // A change that was archived is at another place now.
   if (answer.redirected) return location.assign(answer.url);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = new DOMParser().parseFromString(text, "text/html");
   const freshOf = (part) => one(`[data-live="${part.dataset.live}"]`, page);
   // It is another page by now: the plan that was missing is written, or there is code to show.
   const parts = (root) => all("[data-live]", root).map((part) => part.dataset.live).join();
-  if (parts(document) !== parts(page) && !all("form").some(isTyped)) return location.reload();
+  if (parts(document) !== parts(page) && !isWriting()) return location.reload();
   for (const part of all("[data-live]")) {
     const fresh = freshOf(part);
     if (!fresh || fresh.innerHTML === shown.get(part.dataset.live)) continue;

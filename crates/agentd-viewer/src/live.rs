@@ -49,6 +49,16 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// How far a change has got.
+    pub(super) fn of(projects: &[Project; 2], change: &Change) -> Self {
+        let mark = Some(fingerprint(projects, change));
+        let runs = change.runs().map(|runs| runs.ids).unwrap_or_default();
+        let Some(last) = runs.last() else { return Self { run: 1, offset: 0, mark } };
+        let path = ChangeFile::Run(last.clone()).path();
+        let length = change.dir().open_file(&path).map_or(0, |(_, length)| length);
+        Self { run: last.number(), offset: length, mark }
+    }
+
     /// Reads `3:1200:00c0ffee`, or `3:1200`; anything else is the beginning.
     pub(super) fn parse(text: &str) -> Self {
         let mut parts = text.splitn(3, ':');
@@ -224,7 +234,7 @@ fn more(
 
 /// A number that changes when a document or the state of a change does, or when somebody begins or
 /// ends to work on it.
-pub(super) fn fingerprint([project, home]: &[Project; 2], change: &Change) -> u64 {
+fn fingerprint([project, home]: &[Project; 2], change: &Change) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     let lock = lock_state(home.dir(), &LockName::Run(change.id().clone()));

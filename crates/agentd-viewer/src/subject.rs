@@ -22,7 +22,7 @@ use agentd_engine::insight::code_rounds::{CodeRounds, code_rounds};
 use agentd_engine::insight::diff::{self, SpecDelta};
 use agentd_engine::store::{Change, Project};
 
-use super::live::fingerprint;
+use super::live::Position as Shown;
 use super::markdown::headline;
 use super::problem::Problem;
 
@@ -61,8 +61,8 @@ impl ChangeRef {
 /// A change with everything that a page may show of it, each document read once.
 pub(super) struct Subject {
     pub(super) which: ChangeRef,
-    /// The mark of an open change before it was read: what has another one is not shown.
-    pub(super) mark: Option<u64>,
+    /// How far an open change had got before it was read: what is newer is not shown.
+    pub(super) seen: Option<Shown>,
     snapshot: Snapshot,
     /// Why the state cannot be read.
     pub(super) problem: Option<String>,
@@ -83,7 +83,7 @@ impl Subject {
         let home = which.home(project);
         let change = which.open(&home)?;
         let is_open = matches!(which, ChangeRef::Open(_));
-        let mark = is_open.then(|| fingerprint(&[project.clone(), home.clone()], &change));
+        let seen = is_open.then(|| Shown::of(&[project.clone(), home.clone()], &change));
         let snapshot = change.snapshot()?;
         let problem = snapshot.state_if_begun().err().map(|error| error.to_string());
         let mut reports = Vec::new();
@@ -96,7 +96,7 @@ impl Subject {
         let (deltas, code_rounds) = (OnceCell::new(), OnceCell::new());
         let mut subject = Self {
             which,
-            mark,
+            seen,
             snapshot,
             problem,
             reports,
@@ -216,6 +216,11 @@ impl Subject {
     /// The same for people who do not have the project: there is nothing to press.
     pub(super) fn for_others(self) -> Self {
         Self { is_for_others: true, ..self }
+    }
+
+    /// Whether pages that are not a part of this one cannot be reached.
+    pub(super) fn is_for_others(&self) -> bool {
+        self.is_for_others
     }
 
     /// Whether it can be commented on and decided.

@@ -70,8 +70,10 @@ pub(crate) fn code(app: &App, subject: &Subject, view: &View) -> Markup {
             Some(code) => { (differences(subject, code, &here, view)) }
             None => { @if problem.is_none() { p.empty { (nothing(subject)) } } }
         }
-        (other_comments(subject, code.as_ref()))
-        (trace_table(subject, code.as_ref(), &app.kept))
+        div data-live="about-code" {
+            (other_comments(subject, code.as_ref()))
+            (trace_table(subject, code.as_ref(), &app.kept))
+        }
         (template(subject))
     };
     ChangePage { tab: Tab::Code, title: "Code", here: Some(&here), body }.render(app, subject)

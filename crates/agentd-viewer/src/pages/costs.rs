@@ -84,7 +84,9 @@ fn changes(app: &App, shown: &ProjectCost) -> Markup {
         table {
             thead {
                 tr {
-                    @for name in ["Change", "Cost", "Calls", "Tokens", "Last call"] { th scope="col" { (name) } }
+                    th scope="col" { "Change" }
+                    @for name in ["Cost", "Calls", "Tokens"] { th.n scope="col" { (name) } }
+                    th scope="col" { "Last call" }
                 }
             }
             tbody { @for change in shown.changes.iter().take(MOST) { (row(change, most)) } }

@@ -36,6 +36,16 @@ pub(super) struct ChangePage<'a> {
 
 impl ChangePage<'_> {
     pub(super) fn render(self, app: &App, subject: &Subject) -> Markup {
+        self.render_from(app, subject, subject.seen)
+    }
+
+    /// The same, of which the runs are shown up to a place.
+    pub(super) fn render_from(
+        self,
+        app: &App,
+        subject: &Subject,
+        shown: Option<Position>,
+    ) -> Markup {
         let base = subject.address();
         let body = html! {
             (head(subject))
@@ -54,10 +64,9 @@ impl ChangePage<'_> {
         }
         crumbs.push((subject.id().as_str(), base.clone()));
         crumbs.extend(self.here.map(|here| (self.title, here.to_owned())));
-        let follow = subject.is_open().then(|| {
-            let position = Position::end_of(subject);
-            format!("{base}/live?after={position}")
-        });
+        let follow = shown
+            .filter(|_| subject.is_open())
+            .map(|position| format!("{base}/live?after={position}"));
         Page { app, title: &title, crumbs: &crumbs, follow, body }.render()
     }
 }

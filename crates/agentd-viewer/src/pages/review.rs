@@ -412,7 +412,10 @@ fn round_block(subject: &Subject, round: &ShownRound<'_>, is_last: bool) -> Mark
                     }
                 }
             }
-            @if round.about == About::Plan && diff::rounds(subject.snapshot()).contains(&number) {
+            @if round.about == About::Plan
+                && !subject.is_for_others()
+                && diff::rounds(subject.snapshot()).contains(&number)
+            {
                 p {
                     a href={ (subject.address()) "/proposal?view=changes&from=" (number) } {
                         "What changed since then"

@@ -1,7 +1,7 @@
 //! The tab of runs: one table that is timeline, cost and the way to the transcripts; and what runs now.
 
 use agentd_core::figures::{duration, tokens};
-use agentd_core::layout::{ChangeFile, RunName};
+use agentd_core::layout::RunName;
 use agentd_core::run_format::RunHeader;
 use agentd_core::state::LlmCall;
 use agentd_core::step_name::StepName;
@@ -101,8 +101,9 @@ fn calls(subject: &Subject) -> Result<Vec<Call<'_>>, Problem> {
 pub(crate) fn runs(app: &App, subject: &Subject) -> Result<Markup, Problem> {
     let here = format!("{}/runs", subject.address());
     let calls = calls(subject)?;
+    let (panel, shown) = live_panel(app, subject)?;
     let body = html! {
-        @if subject.is_open() { (live_panel(app, subject)?) }
+        @if subject.is_open() { (panel) }
         div data-live="runs" {
             @if calls.is_empty() {
                 p.empty { "No agent has been called yet." }
@@ -112,7 +113,8 @@ pub(crate) fn runs(app: &App, subject: &Subject) -> Result<Markup, Problem> {
             }
         }
     };
-    Ok(ChangePage { tab: Tab::Runs, title: "Runs", here: Some(&here), body }.render(app, subject))
+    let page = ChangePage { tab: Tab::Runs, title: "Runs", here: Some(&here), body };
+    Ok(page.render_from(app, subject, shown))
 }
 
 fn table(subject: &Subject, calls: &[Call<'_>]) -> Markup {
@@ -178,7 +180,7 @@ fn row(subject: &Subject, call: &Call<'_>, timeline: &Timeline) -> Markup {
             }
             td {
                 @if let Some(agent) = agent { (agent) }
-                @if let Some(call) = call.ledger { span.quiet.model { " " (call.model) } }
+                @if let Some(call) = call.ledger { " " span.quiet.model { (call.model) } }
             }
             td.time {
                 @if let (Some(start), Some(end)) = (start, end) {
@@ -276,17 +278,19 @@ pub(super) fn shares(title: &str, shares: &[Share], total: f64) -> Markup {
     }
 }
 
-/// A box of fixed size that shows what a running agent does; small while none does.
-pub(super) fn live_panel(app: &App, subject: &Subject) -> Result<Markup, Problem> {
+/// A box of fixed size that shows what a running agent does, small while none does; and how far that is.
+fn live_panel(app: &App, subject: &Subject) -> Result<(Markup, Option<Position>), Problem> {
     let running = subject.is_running();
+    let mut shown = subject.seen;
     let (entries, name) = match subject.runs()?.last().filter(|_| running) {
         Some(run) => {
-            let (text, _) = run_file::tail(subject.change(), run, &app.redactor)?;
+            let (text, end) = run_file::tail(subject.change(), run, &app.redactor)?;
+            shown = shown.map(|seen| Position { mark: seen.mark, ..end });
             (transcript::entries(&text, PANEL_ENTRIES, &Earlier::new()), run.to_string())
         }
         None => (Vec::new(), String::new()),
     };
-    Ok(html! {
+    let panel = html! {
         section.panel.live-panel #live .idle[!running] {
             h2 {
                 span.badge.live { "live" } " Activity "
@@ -296,11 +300,13 @@ pub(super) fn live_panel(app: &App, subject: &Subject) -> Result<Markup, Problem
                 @for entry in entries { (entry) }
             }
         }
-    })
+    };
+    Ok((panel, shown))
 }
 
 pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<Markup, Problem> {
-    let (text, _) = run_file::tail(subject.change(), run, &app.redactor)?;
+    let (text, end) = run_file::tail(subject.change(), run, &app.redactor)?;
+    let shown = subject.seen.map(|seen| Position { mark: seen.mark, ..end });
     let header = head_of(subject.change(), run).map(|header| app.redactor.header(&header));
     let earlier = run_file::earlier(subject, run, &app.redactor);
     let here = format!("{}/runs/{run}", subject.address());
@@ -335,18 +341,6 @@ pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<Markup,
             @for entry in transcript::entries(&text, MOST_ENTRIES, &earlier) { (entry) }
         }
     };
-    Ok(ChangePage { tab: Tab::Runs, title: &title, here: Some(&here), body }.render(app, subject))
-}
-
-/// What a page shows, for the stream that follows: all that was recorded, and the documents as they
-/// were read.
-impl Position {
-    pub(super) fn end_of(subject: &Subject) -> Self {
-        let (change, mark) = (subject.change(), subject.mark);
-        let runs = change.runs().map(|runs| runs.ids).unwrap_or_default();
-        let Some(last) = runs.last() else { return Self { run: 1, offset: 0, mark } };
-        let path = ChangeFile::Run(last.clone()).path();
-        let length = change.dir().open_file(&path).map_or(0, |(_, length)| length);
-        Self { run: last.number(), offset: length, mark }
-    }
+    let page = ChangePage { tab: Tab::Runs, title: &title, here: Some(&here), body };
+    Ok(page.render_from(app, subject, shown))
 }

@@ -31,6 +31,7 @@ fn html_is_one_inert_page() {
     ] {
         assert!(page.contains(words), "{words}");
     }
+    assert!(!page.contains("What changed since"), "that page is not a part of this one");
     // It is not written over something else.
     let again = project.run(["export", "add-oauth", "--html", "--json"]).exits(1);
     assert_eq!(again.json_error()["kind"], "export");

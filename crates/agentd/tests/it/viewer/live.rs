@@ -24,7 +24,10 @@ fn follow(viewer: &Viewer, target: &str, last: Option<&str>) -> BufReader<TcpStr
 
 fn until(reader: &mut BufReader<TcpStream>, wanted: &str) -> String {
     let mut seen = String::new();
+    let begun = Instant::now();
     while !seen.contains(wanted) {
+        // A stream that is alive never ends.
+        assert!(begun.elapsed() < Duration::from_secs(50), "no {wanted}: {seen}");
         let mut line = String::new();
         assert!(reader.read_line(&mut line).unwrap() > 0, "the stream has ended: {seen}");
         seen.push_str(&line);
@@ -38,25 +41,19 @@ fn data(seen: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Bar of issue 8: a line is there within 300 ms. A machine may stall, so the median counts.
+/// What a line takes is measured by `cargo xtask bench --only viewer`.
 #[test]
-fn agent_line_arrives_within_300_ms() {
+fn agent_lines_arrive_as_they_are_written() {
     let project = project();
     let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
     until(&mut stream, "text/event-stream");
     let mut file = File::create(project.path("runs/0002-reproposal.jsonl")).unwrap();
-    let mut took = Vec::new();
     for number in 0..9 {
-        let begun = Instant::now();
         writeln!(file, "{{\"t\":1,\"event\":\"text\",\"text\":\"word-{number} \",\"delta\":true}}")
             .unwrap();
         until(&mut stream, &format!("word-{number} "));
-        took.push(begun.elapsed());
     }
-    took.sort();
-    assert!(took[4] < Duration::from_millis(300), "{took:?}");
-    eprintln!("a line took {took:?}");
 }
 
 #[test]
@@ -96,6 +93,20 @@ fn changed_document_is_reported() {
     until(&mut stream, "event: documents");
     tick();
     until(&mut stream, "event: documents");
+}
+
+/// What a page does not show yet is sent to it: the first lines of a run that began while the page was
+/// made were on neither, and a line that was half written was lost.
+#[test]
+fn page_and_stream_miss_no_line_between_them() {
+    let project = project();
+    let viewer = Viewer::start(&project);
+    let mut file = File::create(project.path("runs/0002-reproposal.jsonl")).unwrap();
+    write!(file, "{{\"t\":1,\"note\":\"read\"}}\n{{\"t\":2,\"no").unwrap();
+    let address = stream_of(&viewer, "/changes/add-oauth/runs/0002-reproposal.jsonl");
+    writeln!(file, "te\":\"half\"}}").unwrap();
+    let seen = until(&mut follow(&viewer, &address, None), "half");
+    assert!(!seen.contains("read"), "it was on the page already: {seen}");
 }
 
 /// A page that was made just before its change was archived stood still, with a dead stream.

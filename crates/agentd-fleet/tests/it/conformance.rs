@@ -223,6 +223,28 @@ fn a_dead_worker_loses_its_step_once(place: &Place) {
     });
 }
 
+fn what_people_say_during_a_step_holds(place: &Place) {
+    place.on(0, async |engine| {
+        let a = worker("a");
+        any!(engine, e => e.register(&a));
+        any!(engine, e => e.submit(&change(1), &submission()));
+        let held = claim(engine, &a).await.unwrap();
+        any!(engine, e => e.signal(&Signal::Pause(Some(change(1)))));
+        finish(engine, &a, held, &Outcome::Busy("the remote is away".to_owned())).await;
+        let listed = any!(engine, e => e.list());
+        assert_eq!(listed.changes[0].state, "paused", "{listed:?}");
+        any!(engine, e => e.signal(&Signal::Drain));
+    });
+    // Who comes after that was not meant, whatever is said next.
+    place.on(1, async |engine| {
+        let b = worker("b");
+        any!(engine, e => e.register(&b));
+        any!(engine, e => e.signal(&Signal::Pause(None)));
+        let pulse: Pulse = any!(engine, e => e.heartbeat(&b));
+        assert_eq!(pulse, Pulse::default());
+    });
+}
+
 /// A call that the vendor has refused.
 pub(crate) fn refused(exhausted: bool, retry_after: Option<Duration>) -> Outcome {
     let (agent, why) = ("replay".to_owned(), "429 Too Many Requests".to_owned());
@@ -310,6 +332,17 @@ fn git_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
 fn postgres_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
     let Some(place) = Place::postgres() else { return };
     what_is_refused_waits_for_the_vendor_and_for_nobody_else(&place);
+}
+
+#[test]
+fn git_what_people_say_during_a_step_holds() {
+    what_people_say_during_a_step_holds(&Place::git());
+}
+
+#[test]
+fn postgres_what_people_say_during_a_step_holds() {
+    let Some(place) = Place::postgres() else { return };
+    what_people_say_during_a_step_holds(&place);
 }
 
 #[test]

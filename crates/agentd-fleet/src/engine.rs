@@ -214,6 +214,8 @@ pub struct Limit {
 /// What a budget is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetScope {
+    /// A change of this repository.
+    Change(ChangeId),
     /// This repository, for ever.
     Repository,
     /// A team, over all its accounts.

@@ -265,7 +265,9 @@ fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
         let Some(entry) = seen.messages.get(tip).and_then(|message| read::<Entry>(message)) else {
             continue;
         };
+        // Anyone who can push has written it.
         let carried = wip.and_then(|wip| Carried::of_message(seen.messages.get(wip)?));
+        let carried = carried.map(Carried::cut);
         // It has moved on since it was listed.
         if wip.is_some() && carried.is_none() {
             continue;

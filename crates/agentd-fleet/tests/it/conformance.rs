@@ -245,6 +245,37 @@ fn what_people_say_during_a_step_holds(place: &Place) {
     });
 }
 
+/// Anyone who can push can write what they like about a change; other refs are left alone.
+#[test]
+fn git_what_others_have_pushed_is_cut_and_stops_nobody() {
+    let place = Place::git();
+    let remote = place.temp.path().join("remote.git");
+    let tree = git(&remote, &["hash-object", "-t", "tree", "-w", "/dev/null"]);
+    let put = |name: &str, message: &str| {
+        let who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.org"];
+        let make = [&who[..], &["commit-tree", tree.trim(), "-m", message]].concat();
+        let commit = git(&remote, &make);
+        git(&remote, &["update-ref", &format!("refs/agentd/{name}"), commit.trim()]);
+    };
+    put("queue/evil", "x\n\nAgentd-Queued: {\"version\":1,\"description\":\"x\"}");
+    put(
+        "wip/evil",
+        "x\n\nAgentd-Carried: {\"version\":1,\"state\":\"waiting\",\"worker\":\"eve\",\
+         \"at\":\"2026-11-18T10:00:00Z\",\"cost_usd\":-5}",
+    );
+    for name in ["queue/ä;x$IFS", "queue/junk", "fleet/control"] {
+        put(name, "Agentd-Queued: []");
+    }
+    place.on(0, async |engine| {
+        any!(engine, e => e.submit(&change(1), &submission()));
+        let listed = any!(engine, e => e.list());
+        let listed: Vec<_> =
+            listed.changes.iter().map(|one| (&*one.change, one.cost_usd)).collect();
+        assert_eq!(listed, [("evil", 0.0), ("change-1", 0.0)]);
+        assert_eq!(claim(engine, &worker("a")).await.unwrap().change, change(1));
+    });
+}
+
 /// A call that the vendor has refused.
 pub(crate) fn refused(exhausted: bool, retry_after: Option<Duration>) -> Outcome {
     let (agent, why) = ("replay".to_owned(), "429 Too Many Requests".to_owned());

@@ -272,7 +272,10 @@ impl Carrier {
                     return Ok(tip);
                 }
                 thread::sleep(LOOK.min(self.0.options.patience));
+                let asked = Instant::now();
                 let now = self.0.remote.refs(&[&name])?.remove(&name);
+                // Time in which the remote does not answer counts against nobody.
+                since += asked.elapsed().saturating_sub(self.0.options.patience / 3);
                 // It was finished meanwhile.
                 let Some(now) = now else { return Ok(tip) };
                 if now != tip {

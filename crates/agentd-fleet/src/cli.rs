@@ -1,11 +1,13 @@
 //! The command line of `agentd-fleet`, which `agentd fleet` and `agentd worker` start.
 
 use std::env;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use agentd_core::carried::WorkerName;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::text::{Prose, printable};
 use clap::{Parser, Subcommand};
@@ -121,9 +123,9 @@ enum Fleet {
         #[command(flatten)]
         engine: EngineArgs,
     },
-    /// Limit what may be spent: by this repository, by a team, or per day.
+    /// Limit what may be spent: for a change, by this repository, by a team, or per day.
     Budget {
-        /// `repository`, `day`, or `team:<name>`.
+        /// `change:<id>`, `repository`, `day`, or `team:<name>`.
         #[arg(value_name = "SCOPE")]
         scope: String,
         /// The most, in US dollars.
@@ -209,8 +211,10 @@ pub fn main() -> ExitCode {
         Err(error) => Err(FleetError::usage("cannot start").cause(error)),
     };
     let Err(error) = result else { return ExitCode::SUCCESS };
-    if json {
-        anstream::println!("{:#}", json!({"version": 1, "error": error}));
+    if error.kind == Kind::OutputClosed {
+        // A reader that has gone wants to know nothing.
+    } else if json {
+        let _ = print(&format!("{:#}", json!({"version": 1, "error": error})));
     } else {
         anstream::eprintln!("error: {}", printable(&error.message));
         if let Some(cause) = &error.cause {
@@ -352,9 +356,10 @@ async fn fleet<E: Engine>(engine: &E, what: Fleet, json: bool) -> Result<()> {
                 None if scope == "repository" => BudgetScope::Repository,
                 None if scope == "day" => BudgetScope::Day,
                 Some(("team", team)) if !team.is_empty() => BudgetScope::Team(team.to_owned()),
+                Some(("change", id)) => BudgetScope::Change(change_id(id)?),
                 _ => {
                     return Err(FleetError::usage(
-                        "a scope is `repository`, `day` or `team:<name>`",
+                        "a scope is `change:<id>`, `repository`, `day` or `team:<name>`",
                     ));
                 }
             };
@@ -379,33 +384,44 @@ async fn fleet<E: Engine>(engine: &E, what: Fleet, json: bool) -> Result<()> {
             (text, json!({"unsettled": unsettled}))
         }
     };
-    if json {
-        print_json(data);
-    } else {
-        anstream::println!("{}", printable(&said));
-    }
-    Ok(())
+    if json { print(&format!("{:#}", document(data))) } else { print(&printable(&said)) }
 }
 
-fn print_json(data: Value) {
+fn document(data: Value) -> Value {
     let mut document = serde_json::Map::new();
     document.insert("version".to_owned(), json!(1));
     if let Value::Object(data) = data {
         document.extend(data);
     }
-    anstream::println!("{:#}", Value::Object(document));
+    Value::Object(document)
 }
 
+fn print(text: &str) -> Result<()> {
+    let mut out = anstream::stdout();
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| {
+        let closed = error.kind() == io::ErrorKind::BrokenPipe;
+        let kind = if closed { Kind::OutputClosed } else { Kind::Output };
+        FleetError::new(kind, "cannot write the output").cause(error)
+    })
+}
+
+/// Shows the fleet until somebody stops it. A server that is away for a while is waited for.
 async fn watch<E: Engine>(engine: &E, json: bool) -> Result<()> {
+    let mut list = engine.list().await?;
     loop {
-        let list = engine.list().await?;
         if json {
-            anstream::println!("{}", json!(list));
+            print(&document(json!(list)).to_string())?;
         } else {
             // The screen is cleared where there is one.
-            anstream::println!("\u{1b}[2J\u{1b}[H{}", screen::overview(&list));
+            print(&format!("\u{1b}[2J\u{1b}[H{}", screen::overview(&list)))?;
         }
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        list = loop {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            match engine.list().await {
+                Ok(list) => break list,
+                Err(error) => anstream::eprintln!("{}", printable(&error.to_string())),
+            }
+        };
     }
 }
 

@@ -144,8 +144,12 @@ pub enum Outcome {
         /// What the change had cost before, if it was looked at.
         cost_before: Option<f64>,
     },
-    /// Nothing was called: somebody else has the change, or the remote does not answer.
+    /// Nothing was called: somebody else has the change.
     Busy(String),
+    /// The remote does not answer, before a call or after it.
+    Away(String),
+    /// This machine cannot do it: its disk is full, it has no such agent, or no login. Another one may.
+    Unfit(String),
     /// The vendor has refused the call: too many at once, or a quota is used up.
     Throttled(Throttle),
     /// Somebody else has taken the change over meanwhile.
@@ -210,6 +214,8 @@ pub struct Limit {
 /// What a budget is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetScope {
+    /// A change of this repository.
+    Change(ChangeId),
     /// This repository, for ever.
     Repository,
     /// A team, over all its accounts.

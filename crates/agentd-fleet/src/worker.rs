@@ -5,6 +5,7 @@
 
 mod place;
 mod step;
+mod trouble;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agentd_core::carried::WorkerName;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,11 +28,15 @@ use crate::program;
 use crate::repository::Repository;
 use place::Place;
 use step::Stepping;
+use trouble::Trouble;
 
 /// How long leaving may take.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a worker waits at first where nothing is to do; each further time longer.
 const IDLE: Duration = Duration::from_millis(50);
+/// How often a step is tried while the remote does not answer, each time for a minute.
+const AWAY_TRIES: u32 = 10;
+const AWAY_PAUSE: Duration = Duration::from_secs(2);
 /// How often the outcome of a step is tried to be recorded.
 const TRIES: u32 = 240;
 
@@ -123,6 +129,7 @@ pub(crate) fn machine_name() -> WorkerName {
 struct Shared {
     running: RefCell<HashMap<ChangeId, Claim>>,
     draining: Cell<bool>,
+    trouble: RefCell<Trouble>,
 }
 
 struct Running<'a, E> {
@@ -217,6 +224,8 @@ impl<E: Engine> Running<'_, E> {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut steps: JoinSet<Stepped> = JoinSet::new();
         let (longest, mut idle) = (self.engine.pace().idle, IDLE);
+        // It is said once that the server or the remote is away.
+        let mut said = None;
         loop {
             let running = shared.running.borrow().len();
             if shared.draining.get() && running == 0 {
@@ -246,7 +255,9 @@ impl<E: Engine> Running<'_, E> {
                 }
                 _ = terminate.recv() => shared.draining.set(true),
                 () = sleep(wait) => {
-                    if shared.draining.get() || running > self.worker.slots {
+                    let rests = shared.trouble.borrow().rests();
+                    if shared.draining.get() || rests || running > self.worker.slots {
+                        idle = longest;
                         continue;
                     }
                     let claimed = if is_full {
@@ -256,10 +267,11 @@ impl<E: Engine> Running<'_, E> {
                     };
                     match claimed {
                         Ok(Some(claim)) => {
-                            idle = Duration::ZERO;
+                            (idle, said) = (Duration::ZERO, None);
                             self.start(claim, &mut steps, shared);
                         }
                         Ok(None) => {
+                            said = None;
                             idle = (idle.max(IDLE) * 2).min(longest);
                             let last = self.options.until_done && running == 0;
                             if last && self.all_done().await {
@@ -267,8 +279,11 @@ impl<E: Engine> Running<'_, E> {
                             }
                         }
                         Err(error) => {
-                            self.say(None, &error.to_string());
-                            idle = longest;
+                            let error = Some(error.to_string());
+                            if error != said {
+                                self.say(None, error.as_deref().unwrap_or_default());
+                            }
+                            (idle, said) = (longest, error);
                         }
                     }
                 }
@@ -283,10 +298,28 @@ impl<E: Engine> Running<'_, E> {
         let (repository, clone) = (self.repository.clone(), self.place.clone_of(&change));
         let preparing = self.place.preparing(&change);
         steps.spawn(async move {
-            let made = preparing.make(&repository, &clone).await;
-            let outcome = match made {
-                Ok(()) => stepping.run(&claim, &clone, &name).await,
-                Err(error) => Err(error),
+            let mut trying = claim.clone();
+            let mut tries = 0;
+            // While the remote is away, nobody else can do it, and what came of a call is only here.
+            let outcome = loop {
+                let outcome = match preparing.make(&repository, &clone).await {
+                    Ok(()) => stepping.run(&trying, &clone, &name).await,
+                    Err(error) if error.kind == Kind::RemoteUnreachable => {
+                        Ok(Outcome::Away(error.to_string()))
+                    }
+                    Err(error) => Err(error),
+                };
+                tries += 1;
+                match outcome {
+                    Ok(Outcome::Away(_)) if tries < AWAY_TRIES => sleep(AWAY_PAUSE).await,
+                    // What was found was paid for by this claim.
+                    Ok(Outcome::Stepped { report, .. }) if tries > 1 => {
+                        break Ok(Outcome::Stepped { report, cost_before: None });
+                    }
+                    outcome => break outcome,
+                }
+                // It may have been done, and then something else comes next.
+                trying.look = true;
             };
             (claim, outcome)
         });
@@ -299,11 +332,15 @@ impl<E: Engine> Running<'_, E> {
         outcome: Result<Outcome>,
         shared: &Shared,
     ) -> Option<Claim> {
-        let outcome = outcome.unwrap_or_else(|error| Outcome::Busy(error.to_string()));
+        let outcome = outcome.unwrap_or_else(|error| Outcome::Unfit(error.to_string()));
+        let outcome = shared.trouble.borrow_mut().judge(&claim.change, outcome);
         if let Outcome::Stepped { report, .. } = &outcome {
             report.notes.iter().for_each(|note| self.say(Some(claim), note));
         }
         self.say(Some(claim), &in_words(&outcome));
+        if let Some(rest) = shared.trouble.borrow().rest() {
+            self.say(None, &format!("does no steps for {} s", rest.as_secs_f64().ceil()));
+        }
         // The result is in git already; while the server is away, nothing of it is lost.
         for _ in 0..TRIES {
             match self.engine.finish(&self.worker, claim.clone(), &outcome).await {
@@ -364,6 +401,8 @@ fn in_words(outcome: &Outcome) -> String {
             }
         }
         Outcome::Busy(why) => format!("later: {why}"),
+        Outcome::Away(why) => format!("the remote does not answer: {why}"),
+        Outcome::Unfit(why) => format!("this machine cannot do it: {why}"),
         Outcome::Lost => "was taken over by another worker".to_owned(),
         Outcome::Throttled(throttle) => {
             format!("{} is refused by its vendor, later again: {}", throttle.agent, throttle.why)

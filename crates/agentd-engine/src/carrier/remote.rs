@@ -20,8 +20,10 @@ use crate::store::{Project, StoreError};
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a page or a screen waits for it.
 const GLANCE: Duration = Duration::from_secs(20);
-/// The first pause after a failure; each further one is twice as long.
+/// The first pause after a failure; each further one is twice as long, up to the longest: who has a change
+/// shows soon after the remote is back that they are alive.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// How long one conversation with the remote may take.
 const CONVERSATION: Duration = Duration::from_mins(5);
 /// The settings that say how a remote is reached.
@@ -208,7 +210,7 @@ impl Remote {
                 return Err(CarrierError::Unreachable { remote: self.name.clone(), output });
             }
             thread::sleep(pause);
-            pause *= 2;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::throttle::{RECOVERY, Throttle, lowered};
 use super::{
     BudgetScope, Claim, Engine, Finished, Limit, Outcome, Overview, Pace, Pulse, Signal,
-    Submission, Submitted, Worker,
+    StepReport, Submission, Submitted, Worker,
 };
 use crate::account::Account;
 use crate::error::{FleetError, Result};
@@ -55,26 +55,34 @@ struct Seen {
     messages: HashMap<String, String>,
     /// Since when each ref is where it is, by this machine's clock.
     since: HashMap<String, (String, Instant)>,
+    /// When the remote has last answered, and whether it has not answered since.
+    answered: Option<Instant>,
+    is_away: bool,
     /// Changes that nobody has begun, and that this worker has no account for.
     not_ours: HashSet<ChangeId>,
     /// Agents whose vendors have refused calls of this worker: how often in a row, and until when they
     /// rest.
     resting: HashMap<String, (u32, Instant)>,
-    /// How it was at the beginning.
+    /// How it was when this process first looked.
     began: Option<Began>,
 }
 
-/// Where the ref for the whole fleet was when this process first looked, if it was there.
+/// What was said to the whole fleet at the beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Began(Option<String>);
+struct Began {
+    /// Where its ref was, if it was there.
+    tip: Option<String>,
+    control: Control,
+}
 
 /// What is said to the whole fleet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Control {
     #[serde(default)]
     paused: bool,
+    /// How often all workers were asked to end.
     #[serde(default)]
-    drain: bool,
+    drains: u64,
 }
 
 impl Seen {
@@ -86,6 +94,25 @@ impl Seen {
             *since = (tip.to_owned(), now);
         }
         since.1.elapsed()
+    }
+
+    /// The remote has answered, or not. Time in which it does not answer counts against nobody: those who
+    /// have changes could not show that they are alive.
+    fn asked(&mut self, has_answered: bool, patience: Duration) {
+        if !has_answered {
+            self.is_away = true;
+            return;
+        }
+        let now = Instant::now();
+        let before = self.answered.replace(now);
+        if std::mem::take(&mut self.is_away)
+            && let Some(before) = before
+        {
+            let away = now.duration_since(before).saturating_sub(patience / 3);
+            for (_, since) in self.since.values_mut() {
+                *since = (*since + away).min(now);
+            }
+        }
     }
 }
 
@@ -108,9 +135,16 @@ impl GitEngine {
     /// All entries, those that come first at the front; and what is said to the whole fleet.
     async fn rows(&self) -> Result<(Vec<Row>, Control)> {
         let patterns = [&format!("{QUEUE}*"), &format!("{WIP}*"), CONTROL];
-        let there = self.refs.list(&patterns).await?;
+        let there = self.refs.list(&patterns).await;
+        self.seen.borrow_mut().asked(there.is_ok(), self.patience);
+        let there = there?;
         let known = |commit: &String| self.seen.borrow().messages.contains_key(commit);
-        let queued = |name: &str| there.contains_key(&name.replace(WIP, QUEUE));
+        let queued = |name: &str| {
+            let change = name.strip_prefix(QUEUE).or_else(|| name.strip_prefix(WIP));
+            change.is_some_and(|change| {
+                ChangeId::new(change).is_ok() && there.contains_key(&format!("{QUEUE}{change}"))
+            })
+        };
         let new: Vec<(&str, &str)> = there
             .iter()
             .filter(|(name, commit)| !known(commit) && (*name == CONTROL || queued(name)))
@@ -120,10 +154,12 @@ impl GitEngine {
         let mut seen = self.seen.borrow_mut();
         seen.messages.extend(messages);
         seen.messages.retain(|commit, _| there.values().any(|there| there == commit));
-        let control = there.get(CONTROL);
-        seen.began.get_or_insert_with(|| Began(control.cloned()));
-        let control: Control =
-            control.and_then(|tip| read(seen.messages.get(tip)?)).unwrap_or_default();
+        let tip = there.get(CONTROL);
+        let said = tip.and_then(|tip| seen.messages.get(tip));
+        let control: Control = said.and_then(|said| read(said)).unwrap_or_default();
+        if tip.is_none() || said.is_some() {
+            seen.began.get_or_insert_with(|| Began { tip: tip.cloned(), control });
+        }
         let mut rows = rows_of(&there, &mut seen);
         rows.sort_by(|a, b| {
             let first = |row: &Row| (row.entry.submission.priority, row.change.clone());
@@ -152,6 +188,39 @@ impl GitEngine {
     async fn put(&self, change: &ChangeId, from: Option<&str>, entry: &Entry) -> Result<Moved> {
         let message = written(&format!("{change}: queued"), entry);
         self.refs.put(&format!("{QUEUE}{change}"), from, &message).await
+    }
+
+    /// Whether a worker does the next step, too.
+    fn goes_on(&self, worker: &Worker, row: &Row, report: &StepReport) -> bool {
+        if report.done {
+            return false;
+        }
+        let agent = report.next.as_ref().and_then(|next| next.agent.as_deref());
+        let has = |agent: &str| worker.account_for(agent).is_some() && !self.rests(agent);
+        let can = report.next.is_some() && agent.is_none_or(has);
+        if !can && row.carried.is_none() {
+            // Others cannot see what it needs, and this worker would claim it again and again.
+            self.seen.borrow_mut().not_ours.insert(row.change.clone());
+        }
+        can && !row.entry.paused
+    }
+
+    /// Nobody has a change any more, or it is done.
+    async fn given_up(&self, row: &Row, outcome: &Outcome) -> Result<Moved> {
+        let failed = match outcome {
+            Outcome::Stepped { report, .. } if report.done => {
+                return self.refs.remove(&format!("{QUEUE}{}", row.change), &row.tip).await;
+            }
+            Outcome::Failed(why) => Some(Line::new(why)),
+            Outcome::Stepped { .. }
+            | Outcome::Busy(_)
+            | Outcome::Away(_)
+            | Outcome::Unfit(_)
+            | Outcome::Throttled(_)
+            | Outcome::Lost => None,
+        };
+        let entry = Entry { worker: None, failed, ..row.entry.clone() };
+        self.put(&row.change, Some(&row.tip), &entry).await
     }
 
     /// Changes an entry, however often others do at the same time.
@@ -196,7 +265,9 @@ fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
         let Some(entry) = seen.messages.get(tip).and_then(|message| read::<Entry>(message)) else {
             continue;
         };
+        // Anyone who can push has written it.
         let carried = wip.and_then(|wip| Carried::of_message(seen.messages.get(wip)?));
+        let carried = carried.map(Carried::cut);
         // It has moved on since it was listed.
         if wip.is_some() && carried.is_none() {
             continue;
@@ -273,11 +344,11 @@ impl Engine for GitEngine {
     async fn heartbeat(&self, _worker: &Worker) -> Result<Pulse> {
         let there = self.refs.list(&[CONTROL]).await?.remove(CONTROL);
         let began = self.seen.borrow().began.clone();
-        if began.is_none_or(|began| began == Began(there)) {
+        let Some(began) = began.filter(|began| began.tip != there) else {
             return Ok(Pulse::default());
-        }
+        };
         let (_, control) = self.rows().await?;
-        Ok(Pulse { dead: false, drain: control.drain })
+        Ok(Pulse { dead: false, drain: control.drains > began.control.drains })
     }
 
     async fn sweep(&self, _worker: &Worker, _running: &[Claim]) -> Result<()> {
@@ -290,59 +361,32 @@ impl Engine for GitEngine {
     }
 
     async fn finish(&self, worker: &Worker, claim: Claim, outcome: &Outcome) -> Result<Finished> {
-        let name = format!("{QUEUE}{}", claim.change);
-        let entry = |worker: Option<&Worker>, failed: Option<Line>| Entry {
-            version: 1,
-            submission: claim.submission.clone(),
-            worker: worker.map(|worker| worker.name.clone()),
-            paused: false,
-            failed,
-        };
-        let (rows, control) = self.rows().await?;
-        let row = rows.iter().find(|row| row.change == claim.change);
-        let Some(row) = row.filter(|row| row.entry.worker.as_ref() == Some(&worker.name)) else {
+        if *outcome == Outcome::Lost {
             return Ok(Finished::Lost);
-        };
-        let moved = match outcome {
-            Outcome::Lost => return Ok(Finished::Lost),
-            Outcome::Stepped { report, .. } if report.done => {
-                self.refs.remove(&name, &row.tip).await?
+        }
+        if let Outcome::Throttled(throttle) = outcome {
+            self.rest(throttle);
+        }
+        loop {
+            let (rows, control) = self.rows().await?;
+            let row = rows.into_iter().find(|row| row.change == claim.change);
+            let Some(row) = row.filter(|row| row.entry.worker.as_ref() == Some(&worker.name))
+            else {
+                return Ok(Finished::Lost);
+            };
+            if let Outcome::Stepped { report, .. } = outcome
+                && self.goes_on(worker, &row, report)
+                && !control.paused
+            {
+                // Its worker goes on: the claim holds for as long as one of the two refs moves.
+                let claim = Claim { attempt: 1, orphaned: false, look: false, ..claim };
+                return Ok(Finished::Kept(Box::new(Claim { token: row.tip, ..claim })));
             }
-            Outcome::Stepped { report, .. } => {
-                let agent = report.next.as_ref().and_then(|next| next.agent.as_deref());
-                let can = report.next.is_some()
-                    && agent.is_none_or(|agent| {
-                        worker.account_for(agent).is_some() && !self.rests(agent)
-                    });
-                if !can && row.carried.is_none() {
-                    // Others cannot see what it needs, and this worker would claim it again and again.
-                    self.seen.borrow_mut().not_ours.insert(claim.change.clone());
-                }
-                if can && !row.entry.paused && !control.paused {
-                    // Its worker goes on: the claim holds for as long as one of the two refs moves.
-                    let token = row.tip.clone();
-                    return Ok(Finished::Kept(Box::new(Claim {
-                        token,
-                        attempt: 1,
-                        orphaned: false,
-                        look: false,
-                        ..claim
-                    })));
-                }
-                let entry = Entry { paused: row.entry.paused, ..entry(None, None) };
-                self.put(&claim.change, Some(&row.tip), &entry).await?
+            if self.given_up(&row, outcome).await? != Moved::Refused {
+                return Ok(Finished::Released);
             }
-            Outcome::Throttled(throttle) => {
-                self.rest(throttle);
-                self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?
-            }
-            Outcome::Busy(_) => self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?,
-            Outcome::Failed(why) => {
-                let entry = entry(None, Some(Line::new(why)));
-                self.put(&claim.change, Some(&row.tip), &entry).await?
-            }
-        };
-        Ok(if moved == Moved::Refused { Finished::Lost } else { Finished::Released })
+            // Somebody has said something about it in the same moment, such as that it is paused.
+        }
     }
 
     async fn leave(&self, worker: &Worker) -> Result<()> {
@@ -364,10 +408,8 @@ impl Engine for GitEngine {
         };
         match signal {
             Signal::Pause(None) => self.control(|control| control.paused = true).await,
-            Signal::Resume(None) => {
-                self.control(|control| (control.paused, control.drain) = (false, false)).await
-            }
-            Signal::Drain => self.control(|control| control.drain = true).await,
+            Signal::Resume(None) => self.control(|control| control.paused = false).await,
+            Signal::Drain => self.control(|control| control.drains += 1).await,
             Signal::Pause(Some(change)) => {
                 let there = self.update(change, |entry| entry.paused = true).await?;
                 if there { Ok(()) } else { Err(one(change)) }

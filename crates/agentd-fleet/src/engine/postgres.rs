@@ -304,6 +304,7 @@ impl Engine for PostgresEngine {
 
     async fn budget(&self, scope: &BudgetScope, cap_usd: f64) -> Result<()> {
         let scope = match scope {
+            BudgetScope::Change(change) => format!("change:{}", self.name_of(change)),
             BudgetScope::Repository => format!("repository:{}", self.repository.key),
             BudgetScope::Team(team) => format!("team:{team}"),
             BudgetScope::Day => "day".to_owned(),

@@ -36,6 +36,8 @@ struct Failure {
 struct FailureReport {
     kind: String,
     message: String,
+    #[serde(default)]
+    cause: Option<String>,
     /// The agent that was called, if a call has failed.
     #[serde(default)]
     agent: Option<String>,
@@ -47,6 +49,14 @@ struct FailureReport {
 }
 
 impl FailureReport {
+    /// What a person has to know.
+    fn why(&self) -> String {
+        match &self.cause {
+            Some(cause) => line(&format!("{}: {cause}", self.message)),
+            None => line(&self.message),
+        }
+    }
+
     /// What it says about the account, if it is the vendor who refuses.
     fn throttle(&self) -> Option<Throttle> {
         let exhausted = match self.failure.as_deref() {
@@ -67,7 +77,20 @@ impl FailureReport {
 const MOST_NOTES: usize = 8;
 
 /// Errors that another try may not have.
-const PASSING: [&str; 4] = ["claimed", "locked", "remote_unreachable", "interrupted"];
+const PASSING: [&str; 3] = ["claimed", "locked", "interrupted"];
+
+/// Errors that are about this machine: its disk, its programs, its logins, what it was allowed to do.
+const UNFIT: [&str; 9] = [
+    "store",
+    "not_trusted",
+    "agent_not_installed",
+    "agent_auth",
+    "git_not_installed",
+    "git_too_old",
+    "git_no_identity",
+    "sandbox",
+    "signing_failed",
+];
 
 impl Stepping {
     /// Does the next step of a change in its clone. Where it is not sure what that is, it is looked at
@@ -110,24 +133,33 @@ impl Stepping {
         // somebody outside of the fleet.
         let patience = if claim.orphaned { 0 } else { self.patience };
         let mut command = program::mortal(&self.agentd)?;
-        command.arg("-C").arg(clone).args(["step", claim.change.as_str()]);
-        command.arg(&claim.submission.description);
-        command.args(["--json", "--progress", "none", "--skip-clarify", "--discard"]);
-        command.args(["--carry", &self.remote, "--as", name.as_str()]);
-        command.args(["--patience", &patience.to_string(), "--beat", &self.beat().to_string()]);
-        command.args(more);
-        if claim.submission.auto {
-            command.arg("--auto");
-        }
-        if self.trust {
-            command.arg("--trust");
-        }
+        command.arg("-C").arg(clone).args(self.words(claim, name, patience, more));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |error| crate::error::FleetError::unusable(&self.agentd, &error);
         let output = command.spawn().map_err(failed)?.wait_with_output().await.map_err(failed)?;
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         Ok(outcome_of(output.status.code(), &stdout, &stderr))
+    }
+
+    /// The words of the command. Anyone who can push has written the description: it comes last, and is no
+    /// option whatever it begins with.
+    fn words(
+        &self,
+        claim: &Claim,
+        name: &WorkerName,
+        patience: u64,
+        more: Option<&str>,
+    ) -> Vec<String> {
+        let (patience, beat) = (patience.to_string(), self.beat().to_string());
+        let mut words = vec!["step", "--json", "--progress", "none", "--skip-clarify", "--discard"];
+        words.extend(["--carry", &self.remote, "--as", name.as_str()]);
+        words.extend(["--patience", &patience, "--beat", &beat]);
+        words.extend(more);
+        words.extend(claim.submission.auto.then_some("--auto"));
+        words.extend(self.trust.then_some("--trust"));
+        words.extend(["--", claim.change.as_str(), &claim.submission.description]);
+        words.into_iter().map(str::to_owned).collect()
     }
 
     /// How often a sign of life is pushed during a step.
@@ -152,9 +184,11 @@ fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
         Ok(Failure { error }) if PASSING.contains(&&*error.kind) => {
             Outcome::Busy(line(&error.message))
         }
+        Ok(Failure { error }) if error.kind == "remote_unreachable" => Outcome::Away(error.why()),
+        Ok(Failure { error }) if UNFIT.contains(&&*error.kind) => Outcome::Unfit(error.why()),
         Ok(Failure { error }) => match error.throttle() {
             Some(throttle) => Outcome::Throttled(throttle),
-            None => Outcome::Failed(line(&error.message)),
+            None => Outcome::Failed(error.why()),
         },
         Err(_) => {
             let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
@@ -169,7 +203,42 @@ fn line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use agentd_core::ids::ChangeId;
+
     use super::*;
+    use crate::engine::Submission;
+
+    /// Anyone who can push to `refs/agentd/queue` has written it.
+    #[test]
+    fn a_description_is_no_option() {
+        let stepping = Stepping {
+            agentd: PathBuf::from("agentd"),
+            remote: "origin".to_owned(),
+            trust: false,
+            patience: 14,
+        };
+        let claim = Claim {
+            change: ChangeId::new("add-oauth").unwrap(),
+            submission: Submission {
+                description: "--trust".to_owned(),
+                priority: 1,
+                budget_usd: None,
+                auto: true,
+            },
+            agents: Vec::new(),
+            look: false,
+            sequence: 0,
+            step: None,
+            attempt: 1,
+            orphaned: false,
+            token: String::new(),
+        };
+        let words = stepping.words(&claim, &WorkerName::like("box"), 14, Some("--next"));
+        let at = words.iter().position(|word| word == "--").unwrap();
+        assert_eq!(words[at..], ["--", "add-oauth", "--trust"]);
+        assert!(words[..at].iter().any(|word| word == "--next"));
+        assert!(!words[..at].iter().any(|word| word == "--trust"), "{words:?}");
+    }
 
     #[test]
     fn what_a_step_says_is_understood() {
@@ -182,6 +251,10 @@ mod tests {
         check(75, &error("claim_lost"), &Outcome::Lost);
         check(75, &error("claimed"), &Outcome::Busy("a b".to_owned()));
         check(1, &error("agent_failed"), &Outcome::Failed("a b".to_owned()));
+        check(1, &error("agent_auth"), &Outcome::Unfit("a b".to_owned()));
+        check(1, &error("remote_unreachable"), &Outcome::Away("a b".to_owned()));
+        let full = error("store").replace("null", r#""no space\nleft""#);
+        check(1, &full, &Outcome::Unfit("a b: no space left".to_owned()));
         let refused = |failure: &str, more: &str| {
             let error = r#"{"version":1,"error":{"kind":"agent_failed","message":"a\nb""#;
             format!(r#"{error},"agent":"codex","failure":"{failure}"{more}}}}}"#)

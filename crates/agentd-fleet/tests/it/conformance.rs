@@ -223,6 +223,59 @@ fn a_dead_worker_loses_its_step_once(place: &Place) {
     });
 }
 
+fn what_people_say_during_a_step_holds(place: &Place) {
+    place.on(0, async |engine| {
+        let a = worker("a");
+        any!(engine, e => e.register(&a));
+        any!(engine, e => e.submit(&change(1), &submission()));
+        let held = claim(engine, &a).await.unwrap();
+        any!(engine, e => e.signal(&Signal::Pause(Some(change(1)))));
+        finish(engine, &a, held, &Outcome::Busy("the remote is away".to_owned())).await;
+        let listed = any!(engine, e => e.list());
+        assert_eq!(listed.changes[0].state, "paused", "{listed:?}");
+        any!(engine, e => e.signal(&Signal::Drain));
+    });
+    // Who comes after that was not meant, whatever is said next.
+    place.on(1, async |engine| {
+        let b = worker("b");
+        any!(engine, e => e.register(&b));
+        any!(engine, e => e.signal(&Signal::Pause(None)));
+        let pulse: Pulse = any!(engine, e => e.heartbeat(&b));
+        assert_eq!(pulse, Pulse::default());
+    });
+}
+
+/// Anyone who can push can write what they like about a change; other refs are left alone.
+#[test]
+fn git_what_others_have_pushed_is_cut_and_stops_nobody() {
+    let place = Place::git();
+    let remote = place.temp.path().join("remote.git");
+    let tree = git(&remote, &["hash-object", "-t", "tree", "-w", "/dev/null"]);
+    let put = |name: &str, message: &str| {
+        let who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.org"];
+        let make = [&who[..], &["commit-tree", tree.trim(), "-m", message]].concat();
+        let commit = git(&remote, &make);
+        git(&remote, &["update-ref", &format!("refs/agentd/{name}"), commit.trim()]);
+    };
+    put("queue/evil", "x\n\nAgentd-Queued: {\"version\":1,\"description\":\"x\"}");
+    put(
+        "wip/evil",
+        "x\n\nAgentd-Carried: {\"version\":1,\"state\":\"waiting\",\"worker\":\"eve\",\
+         \"at\":\"2026-11-18T10:00:00Z\",\"cost_usd\":-5}",
+    );
+    for name in ["queue/ä;x$IFS", "queue/junk", "fleet/control"] {
+        put(name, "Agentd-Queued: []");
+    }
+    place.on(0, async |engine| {
+        any!(engine, e => e.submit(&change(1), &submission()));
+        let listed = any!(engine, e => e.list());
+        let listed: Vec<_> =
+            listed.changes.iter().map(|one| (&*one.change, one.cost_usd)).collect();
+        assert_eq!(listed, [("evil", 0.0), ("change-1", 0.0)]);
+        assert_eq!(claim(engine, &worker("a")).await.unwrap().change, change(1));
+    });
+}
+
 /// A call that the vendor has refused.
 pub(crate) fn refused(exhausted: bool, retry_after: Option<Duration>) -> Outcome {
     let (agent, why) = ("replay".to_owned(), "429 Too Many Requests".to_owned());
@@ -310,6 +363,17 @@ fn git_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
 fn postgres_what_is_refused_waits_for_the_vendor_and_for_nobody_else() {
     let Some(place) = Place::postgres() else { return };
     what_is_refused_waits_for_the_vendor_and_for_nobody_else(&place);
+}
+
+#[test]
+fn git_what_people_say_during_a_step_holds() {
+    what_people_say_during_a_step_holds(&Place::git());
+}
+
+#[test]
+fn postgres_what_people_say_during_a_step_holds() {
+    let Some(place) = Place::postgres() else { return };
+    what_people_say_during_a_step_holds(&place);
 }
 
 #[test]

@@ -177,6 +177,106 @@ fn budgets_are_reserved_and_settled() {
     });
 }
 
+/// A call was cheaper than expected, or another day has begun: nobody has to say that there is money.
+#[test]
+fn a_change_over_budget_goes_on_when_there_is_room() {
+    let Some(place) = Place::postgres() else { return };
+    let url = place.server.as_ref().unwrap().url();
+    place.on(0, async |engine| {
+        let server = postgres(engine);
+        let a = worker("a");
+        server.register(&a).await.unwrap();
+        for number in 1..=2 {
+            server.submit(&change(number), &submission()).await.unwrap();
+        }
+        for _ in 1..=2 {
+            let look = claim(engine, &a).await.unwrap();
+            finish(engine, &a, look, &next("fix", Some("replay"), 0.0)).await;
+        }
+        let again = async || {
+            server.sweep(&a, &[]).await.unwrap();
+            claim(engine, &a).await
+        };
+        // 0.5 is expected of each.
+        server.budget(&BudgetScope::Team("team1".to_owned()), 0.8).await.unwrap();
+        let first = claim(engine, &a).await.unwrap();
+        assert!(again().await.is_none());
+        let mut cheap = done();
+        if let Outcome::Stepped { report, .. } = &mut cheap {
+            report.cost_usd = 0.1;
+        }
+        finish(engine, &a, first, &cheap).await;
+        let second = again().await.expect("the first has cost 0.1");
+        server.budget(&BudgetScope::Team("team1".to_owned()), 10.0).await.unwrap();
+        server.budget(&BudgetScope::Day, 0.55).await.unwrap();
+        finish(engine, &a, second, &next("fix", Some("replay"), 0.1)).await;
+        assert!(again().await.is_none(), "0.2 and 0.5 is too much for this day");
+        let mut own = PgConnection::connect(&url).await.unwrap();
+        for yesterday in [
+            "UPDATE agentd_fleet.budget SET scope = 'day:2000-01-01' WHERE scope LIKE 'day:2%'",
+            "UPDATE agentd_fleet.change SET refused_by = 'day:2000-01-01' WHERE refused_by LIKE 'day:%'",
+        ] {
+            sqlx::query(yesterday).execute(&mut own).await.unwrap();
+        }
+        let third = again().await.expect("it is another day");
+        // Of a budget that is used up, nothing is left for a call of which nobody knows the price.
+        let own_budget = BudgetScope::Change(third.change.clone());
+        server.budget(&own_budget, 0.1).await.unwrap();
+        let mut unknown = next("fix", Some("replay"), 0.1);
+        if let Outcome::Stepped { report, .. } = &mut unknown {
+            report.next.as_mut().unwrap().estimate_usd = 0.0;
+        }
+        server.budget(&BudgetScope::Day, 10.0).await.unwrap();
+        finish(engine, &a, third, &unknown).await;
+        assert!(again().await.is_none());
+        server.budget(&own_budget, 1.0).await.unwrap();
+        assert!(claim(engine, &a).await.is_some());
+    });
+}
+
+/// Many who want the last of a budget: no more of them get it than it has room for.
+#[test]
+fn heavy_a_budget_holds_over_claimers() {
+    const CHANGES: usize = 30;
+    let Some(place) = Place::postgres() else { return };
+    let place = Place { dead_after: Duration::from_mins(1), ..place };
+    place.on(0, async |engine| {
+        let a = worker("a");
+        any!(engine, e => e.register(&a));
+        for number in 0..CHANGES {
+            any!(engine, e => e.submit(&change(number), &submission()));
+        }
+        while let Some(look) = claim(engine, &a).await {
+            finish(engine, &a, look.clone(), &next("fix", Some("replay"), 0.0)).await;
+            if look.change == change(CHANGES - 1) {
+                break;
+            }
+        }
+        let team = BudgetScope::Team("team1".to_owned());
+        postgres(engine).budget(&team, 5.0).await.unwrap();
+    });
+    let won: usize = thread::scope(|scope| {
+        let claimer = |number: usize| {
+            place.on(number, async |engine| {
+                let me = worker(&format!("claimer-{number}"));
+                any!(engine, e => e.register(&me));
+                let (mut won, mut misses) = (0, 0);
+                while misses < 3 {
+                    match claim(engine, &me).await {
+                        Some(claim) if !claim.agents.is_empty() => won += 1,
+                        Some(_) => {}
+                        None => misses += 1,
+                    }
+                }
+                won
+            })
+        };
+        let threads: Vec<_> = (1..=8).map(|n| scope.spawn(move || claimer(n))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(won, 10, "calls of 0.5 in a budget of 5");
+}
+
 /// A person decides, and holds no slot meanwhile.
 #[test]
 fn a_change_that_waits_goes_on_when_it_is_resumed() {

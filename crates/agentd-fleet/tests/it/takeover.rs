@@ -103,6 +103,39 @@ fn heavy_time_without_the_server_counts_against_nobody() {
     });
 }
 
+/// Those who have changes cannot show that they are alive while the remote is away.
+#[test]
+fn heavy_time_without_the_remote_counts_against_nobody() {
+    let place = Place::git();
+    run(async {
+        let (a, b) = (place.engine(0).await, place.engine(1).await);
+        let (one, other) = (worker("a"), worker("b"));
+        any!(&a, e => e.submit(&change(1), &submission()));
+        let held = claim(&a, &one).await.unwrap();
+        assert!(claim(&b, &other).await.is_none());
+        let AnyEngine::Git(looks) = &b else { panic!() };
+        let (remote, away) = (place.temp.path().join("remote.git"), place.temp.path().join("away"));
+        std::fs::rename(&remote, &away).unwrap();
+        let start = Instant::now();
+        while start.elapsed() < place.dead_after * 2 {
+            assert!(looks.claim(&other).await.is_err());
+            sleep(Duration::from_millis(200)).await;
+        }
+        std::fs::rename(&away, &remote).unwrap();
+        let start = Instant::now();
+        assert!(claim(&b, &other).await.is_none(), "the other had no chance to show itself");
+        let taken = loop {
+            if let Some(taken) = claim(&b, &other).await {
+                break taken;
+            }
+            assert!(start.elapsed() < place.dead_after * 3);
+            sleep(Duration::from_millis(100)).await;
+        };
+        assert!(taken.orphaned && taken.change == held.change, "{taken:?}");
+        assert!(start.elapsed() > place.dead_after / 3, "{:?}", start.elapsed());
+    });
+}
+
 #[test]
 fn heavy_a_takeover_that_came_to_nothing_is_still_one() {
     let Some(place) = Place::postgres() else { return };

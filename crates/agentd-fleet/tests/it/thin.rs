@@ -1,11 +1,12 @@
 //! `agentd fleet` and `agentd worker` start the program beside them.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::machines::World;
+use crate::machines::{World, program};
 
 // contract S4
 #[test]
@@ -37,4 +38,24 @@ fn agentd_starts_the_program_beside_it_and_none_of_the_project() {
     assert_eq!(json, before);
     let (code, json) = run(&["fleet", "limit", "claude:team1", "--rpm", "3", "--json"]);
     assert_eq!((code, &json["error"]["kind"]), (Some(2), &"usage".into()), "{json}");
+}
+
+/// A reader that has seen enough closes the pipe.
+#[test]
+fn a_closed_pipe_ends_the_program_quietly() {
+    let world = World::new(None);
+    let home = world.base().join("home");
+    for args in [&["status", "--watch"][..], &["status", "--watch", "--json"]] {
+        let mut command = world.command(&home, &program());
+        command.current_dir(world.base().join("project")).arg("fleet").args(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if args.contains(&"--json") {
+            let json: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(json["version"], 1, "{line}");
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
 }

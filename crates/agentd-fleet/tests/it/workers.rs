@@ -135,3 +135,40 @@ fn heavy_a_checkpoint_is_cheap() {
     let limit = if bars() { Duration::from_millis(600) } else { Duration::from_secs(5) };
     assert!(median < limit, "{extra:?}");
 }
+
+/// What came of a call is only on its machine while the remote is away: that worker tries again, and looks
+/// first what comes next.
+#[test]
+fn heavy_a_step_is_tried_again_when_the_remote_is_back() {
+    let world = World::new(None);
+    let bin = world.base().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::copy(crate::machines::program(), bin.join("agentd-fleet")).unwrap();
+    let (log, away) = (world.base().join("steps.log"), world.base().join("away"));
+    fs::write(&away, "").unwrap();
+    let script = format!(
+        "case \"$*\" in\n\
+         *--next*) echo look >> {log}\n\
+         [ -e {away} ] || {{ echo '{{\"done\":true}}'; exit; }}\n\
+         echo '{{\"next\":{{\"step\":\"fix\",\"agent\":\"replay\"}}}}';;\n\
+         *) echo step >> {log}\n\
+         [ -e {away} ] || {{ echo '{{\"done\":true}}'; exit; }}\n\
+         rm {away}\n\
+         echo '{{\"error\":{{\"kind\":\"remote_unreachable\",\"message\":\"away\"}}}}'; exit 1;;\n\
+         esac",
+        log = log.display(),
+        away = away.display()
+    );
+    test_project::write_script(&bin.join("agentd"), &script);
+    world.submit("greet-0");
+    let home = world.base().join("home");
+    let mut worker = world.command(&home, &bin.join("agentd-fleet"));
+    worker.current_dir(world.base().join("project"));
+    worker.args(["worker", "--accounts", "replay:team1", "--until-done"]);
+    let output = worker.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let steps = fs::read_to_string(&log).unwrap();
+    assert_eq!(steps.lines().collect::<Vec<_>>(), ["look", "step", "look", "step"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("greet-0: nothing to do; done"), "{said}");
+}

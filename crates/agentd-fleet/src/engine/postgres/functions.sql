@@ -21,6 +21,11 @@ RETURNS text LANGUAGE sql STABLE AS $$
     END
 $$;
 
+-- The budget of this day.
+CREATE OR REPLACE FUNCTION agentd_fleet.today() RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT 'day:' || to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+$$;
+
 -- Everybody locks budgets in the same order.
 CREATE OR REPLACE FUNCTION agentd_fleet.lock_budgets(in_scopes text[])
 RETURNS void LANGUAGE sql VOLATILE AS $$
@@ -58,6 +63,24 @@ BEGIN
 END
 $$;
 
+-- Whether a budget has no room for what a call is expected to cost. One that is used up has none for a call
+-- of which nobody knows the price.
+CREATE OR REPLACE FUNCTION agentd_fleet.refuses(b agentd_fleet.budget, in_estimate float8)
+RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(b.spent_usd + b.reserved_usd + in_estimate > b.cap_usd
+        OR b.spent_usd + b.reserved_usd >= b.cap_usd, false)
+$$;
+
+-- Changes go on for which there is room again: a budget was raised, a call was cheaper than expected, or
+-- another day has begun.
+CREATE OR REPLACE FUNCTION agentd_fleet.afford(in_repository text) RETURNS void LANGUAGE sql VOLATILE AS $$
+    UPDATE agentd_fleet.change c SET state = 'ready', why = NULL, sequence = c.sequence + 1
+    FROM agentd_fleet.budget b
+    WHERE c.repository = in_repository AND c.state = 'over_budget' AND b.scope = c.refused_by
+        AND (NOT agentd_fleet.refuses(b, c.refused_usd)
+            OR b.scope LIKE 'day:%' AND b.scope <> agentd_fleet.today())
+$$;
+
 -- A worker gets a step that DBOS has admitted: it is checked that the step is still wanted, and what it is
 -- expected to cost is reserved in all budgets or in none. The verdict is `claimed`, `unwanted`,
 -- `over_budget`, or `gone` if somebody else has the step meanwhile.
@@ -91,7 +114,7 @@ BEGIN
     scopes := ARRAY[
         'change:' || in_change,
         'repository:' || c.repository,
-        'day:' || to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        agentd_fleet.today()
     ];
     IF in_account IS NOT NULL THEN
         scopes := scopes || ('team:' || in_team);
@@ -108,12 +131,13 @@ BEGIN
             FROM unnest(scopes) AS s ORDER BY s ON CONFLICT DO NOTHING;
         PERFORM agentd_fleet.lock_budgets(scopes);
         SELECT scope INTO refused FROM agentd_fleet.budget
-            WHERE scope = ANY(scopes) AND spent_usd + reserved_usd + estimate > cap_usd
+            WHERE scope = ANY(scopes) AND agentd_fleet.refuses(budget, estimate)
             ORDER BY array_position(scopes, scope) LIMIT 1;
         IF FOUND THEN
             UPDATE agentd_fleet.change SET state = 'over_budget', why = format(
                 'the budget %s is used up; the next call needs $%s',
-                refused, round(estimate::numeric, 4)) WHERE id = in_change;
+                refused, round(estimate::numeric, 4)),
+                refused_by = refused, refused_usd = estimate WHERE id = in_change;
             out_verdict := 'over_budget';
             RETURN;
         END IF;

@@ -65,6 +65,8 @@ impl PostgresEngine {
     pub(super) async fn sweep_steps(&self, worker: &Worker, running: &[Claim]) -> Result<()> {
         self.bury().await?;
         self.give_back_unknown(worker, running).await?;
+        let afford = sqlx::query("SELECT agentd_fleet.afford($1)").bind(&self.repository.key);
+        afford.execute(&self.pool).await.map_err(failed)?;
         let idle = "SELECT c.id, c.sequence, c.priority, \
                       agentd_fleet.queue_for(c.repository, c.step, c.agent) \
                     FROM agentd_fleet.change c \

@@ -12,7 +12,7 @@ use super::failed;
 const SETTING_UP: i64 = 0x6167_656e_7464;
 /// The version of the tables and functions. They only ever get more, so that workers of the version before
 /// go on.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 const TABLES: &str = include_str!("tables.sql");
 const FUNCTIONS: &str = include_str!("functions.sql");
 

@@ -86,6 +86,7 @@ impl PostgresEngine {
                 ("stepped", report.why.as_deref(), *cost_before, report)
             }
             Outcome::Busy(_) => ("busy", None, None, &nothing),
+            Outcome::Away(why) | Outcome::Unfit(why) => ("busy", Some(&**why), None, &nothing),
             Outcome::Throttled(throttle) => ("throttled", Some(&*throttle.why), None, &nothing),
             Outcome::Lost => ("lost", None, None, &nothing),
             Outcome::Failed(why) => ("failed", Some(&**why), None, &nothing),
@@ -109,7 +110,7 @@ impl PostgresEngine {
             .bind(worker.name.as_str())
             .bind(name)
             // Only of what waits, in some way, or has failed.
-            .bind(why.filter(|_| waits || matches!(name, "failed" | "throttled")))
+            .bind(why.filter(|_| waits || matches!(name, "busy" | "failed" | "throttled")))
             .bind(before)
             .bind(report.cost_usd)
             .bind(report.did.as_deref())

@@ -23,6 +23,9 @@ ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS orphaned boolean NOT NU
 ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS lost_id text;
 ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS lost_attempt bigint;
 ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS lost_step text;
+-- The budget that had no room for its next call, and what that is expected to cost.
+ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS refused_by text;
+ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS refused_usd float8 NOT NULL DEFAULT 0;
 -- Until when nobody tries it again.
 ALTER TABLE agentd_fleet.change ADD COLUMN IF NOT EXISTS rests_until timestamptz;
 CREATE INDEX IF NOT EXISTS change_state ON agentd_fleet.change (repository, state);

@@ -9,8 +9,8 @@ use agentd_core::language::is_unspaced;
 use super::figures::names_limit;
 use super::words::{
     ASKING, Act, BACK, BACK_UNSPACED, BUT, CASES, DETERMINERS, ENDS_NOUN, ENGLISH, FINITE,
-    FINITE_OF_MANY, FORBIDDING, FOREIGN, LEADS, OF_CLAUSES, OTHERWISE, RELATIVE, UNSPACED_VERBS,
-    WEAK, WISHING, act, bare, may_be_noun,
+    FINITE_OF_MANY, FORBIDDING, FOREIGN, LEADS, MEANS, OF_CLAUSES, OTHERWISE, RELATIVE,
+    UNSPACED_VERBS, WEAK, WISHING, act, bare, may_be_noun,
 };
 
 /// A sentence, taken apart. Its parts are slices of it: nothing is reworded.
@@ -179,8 +179,14 @@ fn demand(text: &str, order: Order) -> Demand<'_> {
     let rest = told[verb.len()..].trim();
     let says_what_is = act != Act::Unsaid && states(&bare(verb), rest);
     let next = bare(first_word(rest));
-    if rest.is_empty() || verb.ends_with(':') || says_what_is || is_of_people(&bare(verb), &next) {
+    if rest.is_empty() || verb.ends_with(':') || says_what_is {
         return other();
+    }
+    if is_of_people(&bare(verb), &next) {
+        // `Log in JSON` is the program's business.
+        let after = rest.split_whitespace().nth(1).map(bare).unwrap_or_default();
+        let means = MEANS.contains(&after.as_str()) && mood == Mood::Plain;
+        return if means { Demand::Act { act: Act::OfPeople, mood, text: told } } else { other() };
     }
     let several = verb.ends_with(',') || matches!(next.as_str(), "and" | "or" | "");
     match act {

@@ -106,6 +106,7 @@ fn clause(demand: Demand<'_>) -> Result<String, Unclear> {
         (Mood::Plain, Act::Provide) if names_a_thing(rest) => {
             format!("the system MUST provide {rest}")
         }
+        (Mood::Plain, Act::OfPeople) => format!("people MUST be able to {verb} {rest}"),
         (Mood::Plain, Act::Behavior) => format!("the system MUST {verb} {rest}"),
         (Mood::Plain, Act::Provide | Act::Work | Act::Unsaid) => {
             format!("this MUST be done: {verb} {rest}")

@@ -12,6 +12,8 @@ pub(super) enum Act {
     Provide,
     /// It does not say what must hold in the end: `improve`.
     Unsaid,
+    /// People do it, and the program lets them: `sign in with Google`.
+    OfPeople,
 }
 
 /// What people ask for with an English verb, if it is one.
@@ -206,6 +208,9 @@ pub(super) const FINITE_OF_MANY: [&str; 25] = [
     "freeze",
     "panic",
 ];
+
+/// Words behind `log in` that say how people do it.
+pub(super) const MEANS: [&str; 5] = ["with", "using", "by", "via", "through"];
 
 /// What says that something is wished for, and so is not what is wrong today.
 pub(super) const WISHING: [&str; 6] = ["want", "wants", "need", "needs", "wish", "like"];

@@ -237,7 +237,7 @@ fn plays_the_person(other: &str, at: &str) -> String {
         "protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}},
         "clientInfo": {"name": "agent", "version": "1"}}});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let filled = json!({"action": "accept", "content": {"answer": "Stop here"}});
+    let filled = json!({"action": "accept", "content": {"answer": "Auto-fix and rechallenge (recommended)"}});
     // Whatever number the form has. A lock that nobody can see does not hold anybody up.
     let replies: String = (0..3)
         .map(|id| format!("echo '{}'\n", json!({"jsonrpc": "2.0", "id": id, "result": filled})))
@@ -245,7 +245,7 @@ fn plays_the_person(other: &str, at: &str) -> String {
     let agentd = test_project::agentd();
     let agentd = agentd.display();
     format!(
-        "rm -f agentd/.locks/*\n'{agentd}' decide {other} fix > {at}/decided 2>&1\n\
+        "rm -f agentd/.locks/*\n'{agentd}' decide {other} stop > {at}/decided 2>&1\n\
          wait_for() {{ n=0; while ! grep -q \"$1\" {at}/served && [ $n -lt 400 ]; do\n\
          n=$((n+1)); sleep 0.05; done; }}\n: > {at}/served\n\
          (echo '{hello}'; echo '{ready}'; echo '{call}'; wait_for elicitation\n{replies}\
@@ -280,7 +280,8 @@ fn heavy_an_agent_that_plays_the_person_decides_nothing() {
         assert_eq!(served.contains("Nothing was recorded"), is_caged, "{served}");
         assert_eq!(served.contains("Read-only file system"), is_caged, "{served}");
         assert!(served.contains("elicitation/create"), "it was not even asked: {served}");
-        assert_eq!(state.contains("choice: fix"), !is_caged, "{said}");
+        assert_eq!(state.contains("choice: stop"), !is_caged, "{said}");
+        assert_eq!(state.contains("choice: fix"), !is_caged, "{served}");
         assert_eq!(state.contains("through the MCP client agent"), !is_caged, "{served}");
     }
 }

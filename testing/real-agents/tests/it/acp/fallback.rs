@@ -123,9 +123,7 @@ fn hands_on_without_credit(agent: &str, settings: &str) {
             "[roles]\nplanner = [\"{agent}\", \"codex\"]\nchallenger = \"gemini\"\n\
              [workflow]\nscript_retries = 0\nself_review_iterations = 0\n{settings}",
         ));
-        let ran = sandbox.plan(&["--auto", "--json"]);
-        println!("{ran}");
-        let ran = ran.exits(0);
+        let ran = sandbox.plan(&["--auto", "--json"]).exits(0);
         let said = format!("{agent} has used up its quota: codex takes over");
         assert_ne!(lines_with(&ran.stderr, &said), "");
         assert_eq!(ran.json()["agents"], json!({"planner": "codex", "challenger": "gemini"}));

@@ -66,7 +66,6 @@ fn an_implementer_writes_only_in_its_work_tree() {
           scenario  A name
           scenario  No name
           review    APPROVED by codex, round 1, tests passed
-
         --- stderr
         ");
         let commits = ["add-login: logic layer", "add-login: review the code"];

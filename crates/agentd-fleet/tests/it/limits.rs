@@ -471,8 +471,11 @@ fn heavy_a_refusal_of_a_real_step_is_understood() {
         let name = format!("{agent}:team1");
         let list = loop {
             let list = world.fleet(&["status"]);
-            let accounts = list["accounts"].as_array().unwrap().iter();
-            if accounts.clone().any(|one| one["account"] == *name && !one["lowered_to"].is_null()) {
+            let mut accounts = list["accounts"].as_array().unwrap().iter();
+            let is_lowered =
+                accounts.any(|one| one["account"] == *name && !one["lowered_to"].is_null());
+            // The account is lowered a moment before the change is given back.
+            if is_lowered && list["changes"][0]["state"] != "running" {
                 break list;
             }
             let log = world.log(&machine.name);

@@ -3,7 +3,7 @@ use crate::outcome::FailureKind as K;
 use crate::provider::classify::kind_of_message;
 
 /// What the providers answer, as they send it or as gemini 0.61, codex 0.166, claude 2.1, codex-acp,
-/// claude-agent-acp, opencode and qwen report it. Whoever is out of quota or credit is named twice: with
+/// claude-agent-acp, opencode and qwen report it. An account without quota or credit is named twice: with
 /// what ends their work, and with what soon passes.
 const USED_UP_BODIES: &[(&str, &str)] = &[
     ("Google", PER_DAY),
